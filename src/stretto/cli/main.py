@@ -1,0 +1,68 @@
+"""The `stretto` command: one module a verb, loaded when it is called."""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from stretto.errors import StrettoError, did_you_mean
+
+VERBS = {
+    "train": "train a policy to orchestrate, from a recipe",
+    "eval": "value a trained policy: exactly where its task has an oracle",
+    "import": "turn transcripts of a harness into traces",
+    "check": "validate a trace file",
+    "measure": "makespan, work, critical path, parallelism, tokens",
+    "replay": "run recorded episodes again and compare",
+    "report": "one self-contained HTML page for a trace file or a run",
+}
+"""Verb to what it does, in the order of `--help`."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one verb; the exit code is 0, 1 for a check that failed, 2 for a mistake, 130 for ^C."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _dispatch(arguments)
+    except StrettoError as error:
+        print(f"stretto: {_one_line(error)}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("stretto: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader went away; saying so would fail as well
+        return 0
+
+
+def _dispatch(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(_usage())
+        return 0 if arguments else 2
+    if arguments[0] == "--version":
+        from stretto import __version__
+
+        print(__version__)
+        return 0
+    verb, rest = arguments[0], arguments[1:]
+    if verb not in VERBS:
+        raise StrettoError(f'no command "{verb}"', hint=did_you_mean(verb, VERBS))
+    return import_module(f"stretto.cli.{verb}_").main(rest)
+
+
+def _usage() -> str:
+    width = max(map(len, VERBS))
+    verbs = "\n".join(f"  {verb:<{width}}  {what}" for verb, what in VERBS.items())
+    return (
+        "usage: stretto COMMAND [ARGUMENT ...]\n\n"
+        "Teams of LLM agents as orchestration traces: measure, credit, train.\n\n"
+        f"commands:\n{verbs}\n\n"
+        "`stretto COMMAND --help` says more; every command knows --json."
+    )
+
+
+def _one_line(error: StrettoError) -> str:
+    return " ".join(str(error).split())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,34 @@
+"""`stretto report FILE|RUN -o out.html`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from msgspec import Struct
+from stretto.viewer.report import write_report
+
+from stretto.cli.arguments import console, parse, print_json
+
+
+class Report(Struct, frozen=True, kw_only=True):
+    """Write one self-contained HTML page, to be opened without a network."""
+
+    source: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE|RUN")]
+    """A file of traces, or the folder of a training run."""
+    output: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="HTML")] = Path("report.html")
+    """Where the page goes."""
+    json: tyro.conf.FlagCreatePairsOff[bool] = False
+    """Print one JSON object."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Write the page and say what is on it."""
+    arguments = parse(Report, "report", argv)
+    facts = write_report(arguments.source, arguments.output)
+    if arguments.json:
+        print_json({"output": str(arguments.output), **facts})
+    else:
+        shown = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in facts.items())
+        console().print(f"wrote {arguments.output} ({shown})", markup=False)
+    return 0

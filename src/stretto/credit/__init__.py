@@ -1,0 +1,51 @@
+"""Credit: what every unit of a trace was worth, in one table whatever the method.
+
+One estimator a file, each a pure function that names its paper, inputs and cost. An estimator never
+silently becomes another one, and a group of one has no relative credit: 0, never the raw reward.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from stretto.credit.group import dr_grpo, grpo, rloo, rloo_std
+from stretto.credit.return_to_go import return_to_go
+from stretto.credit.role import per_role
+from stretto.credit.table import Credit, as_group, outcome_reward
+from stretto.errors import StrettoError, did_you_mean
+from stretto.rewards.stream import Reward
+from stretto.trace import Trace
+
+__all__ = ["METHODS", "Credit", "assign_credit"]
+
+METHODS: Mapping[str, Callable[..., Credit]] = {
+    "grpo": grpo,
+    "dr_grpo": dr_grpo,
+    "rloo": rloo,
+    "rloo_std": rloo_std,
+    "per_role": per_role,
+    "return_to_go": return_to_go,
+}
+"""Every estimator by its name."""
+
+
+def assign_credit(
+    group: Trace | Sequence[Trace],
+    method: str,
+    *,
+    unit: str | None = None,
+    reward: Reward = outcome_reward,
+    **options: Any,
+) -> Credit:
+    """Say what every unit of the traces of one task was worth.
+
+    `group` are rollouts of one task under one harness; `method` is a name in `METHODS`; `unit` is
+    one of the units that the method defines (its first where absent); `reward` turns a trace into a
+    stream of rewards, by default the recorded outcome.
+
+    Raises `StrettoError` for an unknown method, a unit that the method does not define, traces that
+    do not belong together, and a trace without a reward.
+    """
+    if method not in METHODS:
+        raise StrettoError(f'no credit method "{method}"', hint=did_you_mean(method, METHODS))
+    given = {} if unit is None else {"unit": unit}
+    return METHODS[method](as_group(group, reward), **given, **options)

@@ -1,0 +1,32 @@
+"""The errors that Stretto raises for a person to read.
+
+Every message says *what* is wrong, *where* (file, line, field) and *what to do*. The command line
+prints it as one line and exits with code 2.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class StrettoError(Exception):
+    """A mistake in the input, the configuration or the surroundings, told in one line."""
+
+    def __init__(self, what: str, where: str = "", hint: str = "") -> None:
+        """Join the three parts: `where: what (hint)`; only `what` is required."""
+        self.what = what
+        self.where = where
+        self.hint = hint
+        prefix = f"{where}: " if where else ""
+        suffix = f" ({hint})" if hint else ""
+        super().__init__(f"{prefix}{what}{suffix}")
+
+    def __reduce__(self) -> tuple[type["StrettoError"], tuple[str, str, str]]:
+        """Survive pickling between processes with all three parts."""
+        return type(self), (self.what, self.where, self.hint)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return `did you mean "x"?` for the nearest known name, else the list of known names."""
+    names = sorted(known)
+    close = get_close_matches(name, names, n=1)
+    return f'did you mean "{close[0]}"?' if close else f"known: {', '.join(names)}"

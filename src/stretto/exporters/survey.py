@@ -1,0 +1,137 @@
+"""The survey's trace schema (arXiv 2605.02801, appendix C.7; `trace_schema.json`), as a target.
+
+It has no stop or delegate event, no duration, no decision, no agent table and requires two costs.
+What it cannot say goes into an extra field of the events, `stretto`, which it permits; importing the
+file again gives the same trace, less the texts. A trace that came from the survey's schema is
+written back as it was.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from stretto.errors import StrettoError
+from stretto.metrics import measure
+from stretto.trace import LABELS, TOPOLOGIES, Agent, Edge, Event, Score, Trace
+
+TYPE_OF_KIND = {
+    "decision": "orchestrator_decision",
+    "human": "human_intervention",
+    "safety": "safety_event",
+    **{kind: kind for kind in ("spawn", "despawn", "message", "return", "aggregate")},
+    **{kind: kind for kind in ("tool_call", "tool_result")},
+}
+"""Event kind here to event type there; every other kind goes as an `orchestrator_decision`."""
+EXTRA = "stretto"
+"""Name of the extra event field."""
+EXPLICIT = "survey_explicit"
+"""Header attribute: optional fields that the survey file gave although they say nothing."""
+_TAKEN = {"id", "t", "type", "agent", "to", "tool", "content_ref", "trusted", EXTRA}
+
+
+def to_survey(trace: Trace) -> dict[str, Any]:
+    """The trace as the survey's schema has it, ready for a JSON encoder.
+
+    Raises `StrettoError` for a trace without events: the schema requires one.
+    """
+    if not trace.events:
+        raise StrettoError("the survey's schema requires at least one event", trace.id)
+    events = [_event(event) for event in trace.events]
+    costs, derived = _costs(trace)
+    extra = _trace_extra(trace, derived)
+    if extra:
+        events[0].setdefault(EXTRA, {})["trace"] = extra
+    explicit = trace.attrs.get(EXPLICIT, ())
+    document: dict[str, Any] = {"trace_id": trace.id, "task_id": trace.task}
+    if trace.system is not None:
+        document["system"] = trace.system
+    if trace.topology != "unknown" or "topology" in explicit:
+        document["topology"] = trace.topology if trace.topology in TOPOLOGIES else "mixed"
+    edges = [{"src": edge.src, "dst": edge.dst, "type": _label(edge)} for edge in trace.edges]
+    document |= {"events": events, "edges": edges, "rewards": _team(trace, "reward"), "costs": costs}
+    metrics = _team(trace, "metric")
+    return document | ({"metrics": metrics} if metrics or "metrics" in explicit else {})
+
+
+def agents_of(events: Iterable[str]) -> tuple[Agent, ...]:
+    """The agents that a list of events names, in order of appearance: all the survey knows."""
+    return tuple(Agent(id=name) for name in dict.fromkeys(events))
+
+
+def _event(event: Event) -> dict[str, Any]:
+    plain = {name: value for name, value in event.attrs.items() if _fits(name, value)}
+    written: dict[str, Any] = {
+        "id": event.id,
+        "t": event.start or 0.0,
+        "type": TYPE_OF_KIND.get(event.kind, "orchestrator_decision"),
+        "agent": event.agent,
+        **plain,
+    }
+    optional = {"to": event.to, "tool": event.tool, "content_ref": event.content}
+    optional["trusted"] = event.trusted
+    written |= {name: value for name, value in optional.items() if value is not None}
+    extra = _event_extra(event, plain)
+    return written | ({EXTRA: extra} if extra else {})
+
+
+def _fits(name: str, value: Any) -> bool:
+    return name not in _TAKEN and (name not in ("role", "from") or isinstance(value, str))
+
+
+def _event_extra(event: Event, plain: dict[str, Any]) -> dict[str, Any]:
+    fields = ("duration", "decision", "tokens", "price", "label")
+    extra = {name: getattr(event, name) for name in fields if getattr(event, name) is not None}
+    if event.kind not in TYPE_OF_KIND:
+        extra["kind"] = event.kind
+    if event.start is None:
+        extra["start"] = None
+    rest = {name: value for name, value in event.attrs.items() if name not in plain}
+    return msgspec.to_builtins(extra | ({"attrs": rest} if rest else {}))
+
+
+def _label(edge: Edge) -> str:
+    return edge.label if edge.label in LABELS else "causal"
+
+
+def _team(trace: Trace, kind: str) -> dict[str, float]:
+    return {score.channel: score.value for score in trace.scores if _is_team(score, kind)}
+
+
+def _is_team(score: Score, kind: str) -> bool:
+    return score.kind == kind and score.agent is None and score.event is None
+
+
+def _costs(trace: Trace) -> tuple[dict[str, float], list[str]]:
+    """Recorded costs, the two required ones computed where absent, and the names of those."""
+    costs = _team(trace, "cost")
+    derived = [name for name in ("tokens", "wall_clock_s") if name not in costs]
+    if derived:
+        found = measure(trace)
+        tokens = (found["input_tokens"].value or 0) + (found["output_tokens"].value or 0)
+        computed = {"tokens": tokens, "wall_clock_s": found["makespan"].value or 0.0}
+        costs |= {name: computed[name] for name in derived}
+    return costs, derived
+
+
+def _trace_extra(trace: Trace, derived: list[str]) -> dict[str, Any]:
+    header = {
+        name: getattr(trace, name)
+        for name in ("harness", "seed", "spec", "lineage")
+        if getattr(trace, name) not in (None, {}, ())
+    }
+    attrs = {name: value for name, value in trace.attrs.items() if name != EXPLICIT}
+    edges = {
+        str(row): [edge.label, edge.evidence]
+        for row, edge in enumerate(trace.edges)
+        if edge.evidence != "recorded" or edge.label not in LABELS
+    }
+    own = [s for s in trace.scores if not _is_team(s, s.kind)]
+    optional: dict[str, Any] = {"attrs": attrs, "derived_costs": derived, "edges": edges}
+    optional["scores"] = own
+    if trace.topology not in TOPOLOGIES:
+        optional["topology"] = trace.topology
+    if trace.agents != agents_of(event.agent for event in trace.events):
+        optional["agents"] = trace.agents
+    extra = header | {name: value for name, value in optional.items() if value}
+    return msgspec.to_builtins(extra)

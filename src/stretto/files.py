@@ -1,0 +1,49 @@
+"""Files that are whole or absent, and errors that name them."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from stretto.errors import StrettoError
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file.
+
+    Raises `StrettoError` where it is missing, a folder, unreadable or empty.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise StrettoError("no such file", str(path), "check the path") from None
+    except IsADirectoryError:
+        raise StrettoError("is a folder, not a file", str(path)) from None
+    except OSError as error:
+        raise StrettoError(f"cannot be read: {error.strerror}", str(path)) from None
+    if not data:
+        raise StrettoError("the file is empty", str(path))
+    return data
+
+
+def write_whole(path: Path, chunks: Iterable[bytes]) -> None:
+    """Write a file so that it is there whole or not at all, even if the process dies midway.
+
+    A path that is no regular file (a pipe, a device) is written to directly.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        with path.open("wb") as stream:
+            stream.writelines(chunks)
+        return
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as file:
+            file.writelines(chunks)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except FileNotFoundError:
+        raise StrettoError("no such folder", str(path.parent), "create it first") from None
+    except OSError as error:
+        raise StrettoError(f"cannot be written: {error.strerror}", str(path)) from None
+    finally:
+        partial.unlink(missing_ok=True)

@@ -1,0 +1,140 @@
+"""Views of a trace as a graph: order, causal cones, critical path.
+
+All of them run on the columns, in time linear in events and edges.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stretto.columns import Columns, Ints, Parents
+from stretto.errors import StrettoError
+from stretto.trace import Trace
+
+
+@dataclass(frozen=True)
+class CriticalPath:
+    """The chain of events that no team could have run faster, however wide."""
+
+    seconds: float
+    """Sum of the durations on the chain: the span of the trace."""
+    rows: tuple[int, ...]
+    """Event rows, first to last."""
+
+
+def topological_order(trace: Trace) -> Ints:
+    """Rows so that every cause stands before its effects.
+
+    Raises `StrettoError` for a loop, and names it.
+    """
+    parents = trace.columns.parents
+    target = _targets(parents)
+    if bool(np.all(parents.source < target)):  # record order is one already: the usual case
+        return np.arange(len(trace.events))
+    return _kahn(trace, parents)
+
+
+def ancestors(trace: Trace, event: str) -> frozenset[str]:
+    """Ids of all events that `event` depends on, without itself."""
+    parents = trace.columns.parents
+    return _reach(trace, event, parents.offsets, parents.source)
+
+
+def cone(trace: Trace, event: str) -> frozenset[str]:
+    """Ids of all events that depend on `event` (its causal cone), without itself."""
+    offsets, target = children(trace.columns)
+    return _reach(trace, event, offsets, target)
+
+
+def children(columns: Columns) -> tuple[Ints, Ints]:
+    """The effects of every event: `target[offsets[i]:offsets[i + 1]]` are those of row `i`."""
+    parents = columns.parents
+    order = np.argsort(parents.source, kind="stable")
+    counts = np.bincount(parents.source, minlength=len(columns.row))
+    return np.concatenate([[0], np.cumsum(counts)]), _targets(parents)[order]
+
+
+def critical_path(trace: Trace, weight: NDArray[np.float64] | None = None) -> CriticalPath:
+    """The heaviest chain of causes: `CP(v) = w(v) + max CP(u)` over the causes `u` of `v`.
+
+    The weight of an event is its duration in seconds (0 where unknown) unless `weight` gives one an
+    event. Of several heaviest chains, one that ends last in the record is returned.
+    """
+    columns = trace.columns
+    own = np.nan_to_num(columns.duration) if weight is None else weight
+    total, best = _longest(topological_order(trace), columns.parents, own)
+    if not len(total):
+        return CriticalPath(0.0, ())
+    rows = [len(total) - 1 - int(np.argmax(total[::-1]))]
+    seconds = float(total[rows[0]])
+    while best[rows[-1]] >= 0:
+        rows.append(best[rows[-1]])
+    return CriticalPath(seconds, tuple(reversed(rows)))
+
+
+def _longest(
+    order: Ints, parents: Parents, weight: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], list[int]]:
+    """Heaviest chain that ends at each row, and the row before it (-1 for none)."""
+    offsets, source, own = parents.offsets.tolist(), parents.source.tolist(), weight.tolist()
+    total = [0.0] * len(own)
+    best = [-1] * len(own)
+    for row in order.tolist():
+        longest, winner = 0.0, -1
+        for cause in source[offsets[row] : offsets[row + 1]]:
+            if total[cause] >= longest:
+                longest, winner = total[cause], cause
+        total[row] = own[row] + longest
+        best[row] = winner
+    return np.array(total), best
+
+
+def _targets(parents: Parents) -> Ints:
+    return np.repeat(np.arange(len(parents.offsets) - 1), np.diff(parents.offsets))
+
+
+def _reach(trace: Trace, event: str, offsets: Ints, neighbour: Ints) -> frozenset[str]:
+    start = trace.columns.row.get(event)
+    if start is None:
+        raise StrettoError(f'no event "{event}"', trace.id)
+    seen = np.zeros(len(trace.events), dtype=bool)
+    frontier = np.array([start])
+    while len(frontier):
+        spans = [neighbour[offsets[row] : offsets[row + 1]] for row in frontier]
+        reached = np.unique(np.concatenate(spans))
+        frontier = reached[~seen[reached]]
+        seen[frontier] = True
+    seen[start] = False
+    return frozenset(trace.events[row].id for row in np.flatnonzero(seen))
+
+
+def _kahn(trace: Trace, parents: Parents) -> Ints:
+    offsets, target = (column.tolist() for column in children(trace.columns))
+    missing: list[int] = np.diff(parents.offsets).tolist()
+    order = [row for row, count in enumerate(missing) if not count]
+    for row in order:  # grows while it is read
+        for effect in target[offsets[row] : offsets[row + 1]]:
+            missing[effect] -= 1
+            if not missing[effect]:
+                order.append(effect)
+    if len(order) < len(missing):
+        raise StrettoError(
+            f"the events form a loop: {_name_loop(trace, missing)}",
+            trace.id,
+            "this needs a graph without loops",
+        )
+    return np.array(order, dtype=np.int64)
+
+
+def _name_loop(trace: Trace, missing: Sequence[int]) -> str:
+    """Walk backwards among the events that were never free until one comes up again."""
+    parents = trace.columns.parents
+    stuck = {row for row, count in enumerate(missing) if count}
+    walk = [min(stuck)]
+    while walk[-1] not in walk[:-1]:
+        causes = parents.source[parents.offsets[walk[-1]] : parents.offsets[walk[-1] + 1]]
+        walk.append(next(int(row) for row in causes if int(row) in stuck))
+    loop = reversed(walk[walk.index(walk[-1]) :])
+    return " → ".join(trace.events[row].id for row in loop)

@@ -1,0 +1,162 @@
+"""The training loop, flat: roll out, score, credit, update, look at the exact value, write down."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from stretto.credit import assign_credit
+from stretto.learn import run_folder
+from stretto.learn.batch import Batch, make_batch
+from stretto.learn.losses import divergence, entropy, policy_loss
+from stretto.learn.recipe import Recipe, TrainConfig
+from stretto.policies.trainable import Trainable
+from stretto.rewards.mix import mixed
+from stretto.rewards.stream import Reward
+from stretto.tasks.oracle import Oracle, policy_probabilities
+from stretto.team.engine import rollout
+from stretto.team.noise import key_of
+from stretto.team.protocols import Task
+from stretto.trace import Trace
+
+Metrics = dict[str, Any]
+
+
+@dataclass
+class Run:
+    """A run under way."""
+
+    recipe: Recipe
+    folder: Path
+    task: Task
+    oracle: Oracle | None
+    policy: Trainable
+    reference: Trainable | None
+    """The untrained policy, where the loss has a KL term."""
+    optimiser: torch.optim.Optimizer
+    step: int = 0
+    """Steps done."""
+    seconds: float = 0.0
+    """Time spent, earlier sessions included."""
+    tokens_before: dict[str, int] = field(default_factory=lambda: {"generated": 0, "trained": 0})
+    """Tokens of earlier sessions."""
+
+    @property
+    def tokens(self) -> dict[str, int]:
+        """Tokens so far."""
+        return {
+            "generated": self.tokens_before["generated"] + self.policy.tokens_generated,
+            "trained": self.tokens_before["trained"] + self.policy.tokens_trained,
+        }
+
+
+def train(run: Run, show: Callable[[Metrics], None], stopping: Callable[[], bool]) -> bool:
+    """Go on until the recipe's last step, or until `stopping` says so.
+
+    Either way the last step is in a checkpoint; the return says whether the run is complete.
+    """
+    config = run.recipe.train
+    began = time.perf_counter() - run.seconds
+    while run.step < config.steps and not stopping():
+        traces, metrics = take_step(run)
+        run.step += 1
+        run.seconds = time.perf_counter() - began
+        metrics = {"step": run.step, "seconds": round(run.seconds, 3), **metrics}
+        run_folder.append(run.folder, metrics, traces[: config.keep_traces])
+        show(metrics)
+        if run.step % config.checkpoint_every == 0 or run.step == config.steps or stopping():
+            save(run)
+    return run.step == config.steps
+
+
+def take_step(run: Run) -> tuple[Sequence[Trace], Metrics]:
+    """One rollout of a group of episodes, and one update."""
+    config = run.recipe.train
+    traces = rollout(run.task, dict.fromkeys(run.task.harness.roles, run.policy), _seeds(run))
+    reward = mixed(run.recipe.reward, run.task.prices, run.step)
+    credit = assign_credit(traces, config.credit, unit="turn", reward=reward)
+    batch = make_batch(traces, credit, run.task.harness.system)
+    losses = [_update(run, batch) for _ in range(config.epochs)]
+    run.policy.updated()
+    metrics = {
+        "reward": _mean_return(traces, reward),
+        "outcome": _mean([trace.reward("outcome") for trace in traces]),
+        "value": exact_value(run),
+        **losses[-1],
+        "turns": len(batch.ask),
+        "episodes": config.episodes,
+        "tokens_generated": run.tokens["generated"],
+        "tokens_trained": run.tokens["trained"],
+    }
+    return traces, metrics
+
+
+def exact_value(run: Run) -> float | None:
+    """Exact value of the policy as it is now, or `None` for a task without an oracle."""
+    if run.oracle is None:
+        return None
+    return run.oracle.value(policy_probabilities(run.task, run.oracle, run.policy))
+
+
+def save(run: Run) -> None:
+    """Checkpoint everything that the next step depends on."""
+    state = {
+        "policy": run.policy.state(),
+        "optimiser": run.optimiser.state_dict(),
+        "seconds": run.seconds,
+        "tokens": run.tokens,
+    }
+    run_folder.save_checkpoint(run.folder, run.step, state)
+
+
+def restore(run: Run, checkpoint: dict[str, Any]) -> None:
+    """Go back to a checkpoint."""
+    run.policy.restore(checkpoint["policy"])
+    run.optimiser.load_state_dict(checkpoint["optimiser"])
+    run.step = checkpoint["step"]
+    run.seconds = checkpoint["seconds"]
+    run.tokens_before = checkpoint["tokens"]
+
+
+def _seeds(run: Run) -> list[int]:
+    """Seeds of this step's episodes: never the same twice in a run, nor in runs of other seeds."""
+    episodes = range(run.recipe.train.episodes)
+    return [key_of(run.recipe.seed, f"{run.step}/{index}") >> 11 for index in episodes]
+
+
+def _update(run: Run, batch: Batch) -> Metrics:
+    config = run.recipe.train
+    log_probs = [each.double() for each in run.policy.log_probs(batch.asks)]
+    spread = entropy(log_probs, batch)
+    loss = policy_loss(log_probs, batch, config.clip) - _entropy_weight(run, config) * spread
+    if run.reference is not None:
+        loss = loss + config.kl * divergence(log_probs, _reference(run, batch), batch)
+    run.optimiser.zero_grad(set_to_none=True)
+    loss.backward()
+    run.optimiser.step()
+    return {"loss": loss.item(), "entropy": spread.item()}
+
+
+def _entropy_weight(run: Run, config: TrainConfig) -> float:
+    return config.entropy * (1 - run.step / config.steps)
+
+
+def _reference(run: Run, batch: Batch) -> list[Tensor]:
+    assert run.reference is not None
+    with torch.no_grad():
+        return [each.double() for each in run.reference.log_probs(batch.asks)]
+
+
+def _mean_return(traces: Sequence[Trace], reward: Reward) -> float | None:
+    streams = [reward(trace) for trace in traces]
+    return _mean([None if stream is None else stream.total for stream in streams])
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None

@@ -1,0 +1,35 @@
+"""Read traces from whatever holds them: Stretto's records, the survey's JSON, a transcript."""
+
+from pathlib import Path
+
+from stretto import store
+from stretto.errors import StrettoError
+from stretto.files import read_bytes
+from stretto.trace import Trace
+
+
+def load(path: str | Path) -> Trace:
+    """Read the one trace of a file.
+
+    Raises `StrettoError` for bad input, and for a file that holds more than one.
+    """
+    traces = load_all(path)
+    if len(traces) != 1:
+        what = f"holds {len(traces)} traces"
+        raise StrettoError(what, str(path), "stretto.load_all(path) reads them all")
+    return traces[0]
+
+
+def load_all(path: str | Path) -> list[Trace]:
+    """Read all traces of a file (or of a folder of transcripts), validated.
+
+    Raises `StrettoError` with file, line and field for the first thing that is wrong.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        data = read_bytes(path)
+        if b'"record"' in data.lstrip()[:4096].split(b"\n", 1)[0]:
+            return store.decode(data, str(path))
+    from stretto.importers import import_paths
+
+    return list(import_paths([path]).traces)
