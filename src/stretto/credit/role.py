@@ -1,8 +1,8 @@
 """Per-role group credit: every role has a baseline of its own.
 
 After Dr. MAS (arXiv 2602.08847): `A = (R_i - μ_k) / σ_k`, with the statistics of role `k`. The
-paper takes them over all active *steps*, so a rollout that happened to spawn more workers weighs more in
-everybody's baseline; here every rollout in which the role acted counts once.
+paper takes them over all active *steps*, so a rollout that happened to spawn more workers weighs
+more in everybody's baseline; here every rollout in which the role acted counts once.
 No extra policy tokens. Equals `grpo` where every role acts in every rollout.
 """
 

@@ -1,8 +1,8 @@
 """The survey's trace schema (arXiv 2605.02801, appendix C.7; `trace_schema.json`), as a target.
 
 It has no stop or delegate event, no duration, no decision, no agent table and requires two costs.
-What it cannot say goes into an extra field of the events, `stretto`, which it permits; importing the
-file again gives the same trace, less the texts. A trace that came from the survey's schema is
+What it cannot say goes into an extra field of the events, `stretto`, which it permits; importing
+the file again gives the same trace, less the texts. A trace that came from the survey's schema is
 written back as it was.
 """
 
@@ -49,7 +49,12 @@ def to_survey(trace: Trace) -> dict[str, Any]:
     if trace.topology != "unknown" or "topology" in explicit:
         document["topology"] = trace.topology if trace.topology in TOPOLOGIES else "mixed"
     edges = [{"src": edge.src, "dst": edge.dst, "type": _label(edge)} for edge in trace.edges]
-    document |= {"events": events, "edges": edges, "rewards": _team(trace, "reward"), "costs": costs}
+    document |= {
+        "events": events,
+        "edges": edges,
+        "rewards": _team(trace, "reward"),
+        "costs": costs,
+    }
     metrics = _team(trace, "metric")
     return document | ({"metrics": metrics} if metrics or "metrics" in explicit else {})
 
@@ -68,7 +73,7 @@ def _event(event: Event) -> dict[str, Any]:
         "agent": event.agent,
         **plain,
     }
-    optional = {"to": event.to, "tool": event.tool, "content_ref": event.content}
+    optional: dict[str, Any] = {"to": event.to, "tool": event.tool, "content_ref": event.content}
     optional["trusted"] = event.trusted
     written |= {name: value for name, value in optional.items() if value is not None}
     extra = _event_extra(event, plain)

@@ -29,12 +29,16 @@ class Batch:
     episodes: int
 
 
-def make_batch(traces: Sequence[Trace], credit: Credit, system: str) -> Batch:
+def make_batch(
+    traces: Sequence[Trace], credit: Credit, system: str, normalise: bool = False
+) -> Batch:
     """Lay out the turns of `traces` with their credit; `system` is the harness's system prompt.
+
+    With `normalise`, credit is divided by its standard deviation over the turns (if there is any).
 
     Raises `StrettoError` for a turn that lacks what training needs.
     """
-    value = dict(zip(zip(credit.trace, credit.name, strict=True), credit.value, strict=True))
+    credited = dict(zip(zip(credit.trace, credit.name, strict=True), credit.value, strict=True))
     asks: dict[tuple[str, tuple[str, ...]], int] = {}
     prompts: list[Ask] = []
     rows: list[tuple[int, int, float, float]] = []
@@ -43,14 +47,16 @@ def make_batch(traces: Sequence[Trace], credit: Credit, system: str) -> Batch:
         place = asks.setdefault((prompt, candidates), len(asks))
         if place == len(prompts):
             prompts.append(Ask(event.id, system, prompt, candidates, "", 0))
-        rows.append((place, chosen, logprob, float(value[trace.id, event.id])))
-    place, chosen, behaviour, advantage = zip(*rows, strict=True)
+        rows.append((place, chosen, logprob, float(credited[trace.id, event.id])))
+    place, chosen, behaviour, value = zip(*rows, strict=True)
+    advantage = torch.tensor(value, dtype=torch.float64)
+    spread = advantage.std(correction=0)
     return Batch(
         asks=tuple(prompts),
         ask=torch.tensor(place),
         chosen=torch.tensor(chosen),
         behaviour=torch.tensor(behaviour, dtype=torch.float64),
-        advantage=torch.tensor(advantage, dtype=torch.float64),
+        advantage=advantage / spread if normalise and spread > 0 else advantage,
         episodes=len(traces),
     )
 

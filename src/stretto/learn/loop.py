@@ -80,7 +80,7 @@ def take_step(run: Run) -> tuple[Sequence[Trace], Metrics]:
     traces = rollout(run.task, dict.fromkeys(run.task.harness.roles, run.policy), _seeds(run))
     reward = mixed(run.recipe.reward, run.task.prices, run.step)
     credit = assign_credit(traces, config.credit, unit="turn", reward=reward)
-    batch = make_batch(traces, credit, run.task.harness.system)
+    batch = make_batch(traces, credit, run.task.harness.system, config.normalise)
     losses = [_update(run, batch) for _ in range(config.epochs)]
     run.policy.updated()
     metrics = {
@@ -136,10 +136,20 @@ def _update(run: Run, batch: Batch) -> Metrics:
     loss = policy_loss(log_probs, batch, config.clip) - _entropy_weight(run, config) * spread
     if run.reference is not None:
         loss = loss + config.kl * divergence(log_probs, _reference(run, batch), batch)
+    for group in run.optimiser.param_groups:
+        group["lr"] = learning_rate(run.recipe, run.step)
     run.optimiser.zero_grad(set_to_none=True)
     loss.backward()
+    norm = torch.nn.utils.clip_grad_norm_(run.policy.parameters(), config.gradient_norm)
     run.optimiser.step()
-    return {"loss": loss.item(), "entropy": spread.item()}
+    return {"loss": loss.item(), "entropy": spread.item(), "gradient_norm": norm.item()}
+
+
+def learning_rate(recipe: Recipe, step: int) -> float:
+    """Step size at a step (from 0): a linear rise over the warm-up, and a linear fall to the end."""
+    config = recipe.train
+    rise = min(1.0, (step + 1) / config.warmup) if config.warmup else 1.0
+    return recipe.policy.learning_rate * rise * (1 - step / config.steps)
 
 
 def _entropy_weight(run: Run, config: TrainConfig) -> float:

@@ -29,6 +29,8 @@ class TrainConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     """Rollouts in each step: the group that credit compares."""
     credit: str = "return_to_go"
     """A method of `stretto.credit.METHODS` that credits turns."""
+    normalise: bool = True
+    """Whether to divide the credit of a batch by its standard deviation."""
     epochs: Positive = 1
     """Passes over each batch."""
     clip: NonNegative = 0.2
@@ -37,6 +39,10 @@ class TrainConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     """Weight of the entropy bonus at the first step; it falls linearly to 0."""
     kl: NonNegative = 0.0
     """Weight of the divergence from the untrained policy."""
+    warmup: Annotated[int, Meta(ge=0)] = 10
+    """Steps over which the learning rate rises; from the first step on it also falls linearly."""
+    gradient_norm: Annotated[float, Meta(gt=0)] = 1.0
+    """Longest gradient; a longer one is shortened to it."""
     checkpoint_every: Positive = 10
     """Steps between checkpoints."""
     keep_traces: Annotated[int, Meta(ge=0)] = 16
@@ -82,7 +88,10 @@ def resolve(table: Any, where: str) -> Recipe:
         raise StrettoError(
             f'no credit method "{recipe.train.credit}"', f"{where}: train.credit", hint
         )
-    return msgspec.structs.replace(recipe, task=build(recipe.task).spec)
+    try:
+        return msgspec.structs.replace(recipe, task=build(recipe.task).spec)
+    except StrettoError as error:
+        raise StrettoError(error.what, f"{where}: {error.where}", error.hint) from None
 
 
 def dump(recipe: Recipe) -> str:

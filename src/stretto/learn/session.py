@@ -29,8 +29,11 @@ def start(recipe: Recipe, folder: Path) -> Run:
 def resume(folder: Path, recipe: Recipe | None = None) -> Run:
     """Go on from the newest checkpoint; whatever came after it is done again.
 
-    Raises `StrettoError` where there is no run, or `recipe` differs from its own.
+    Raises `StrettoError` where there is no run, it is complete, or `recipe` differs from its own.
     """
+    if run_folder.read_result(folder) is not None:
+        hint = f"see it with: stretto eval {folder}"
+        raise StrettoError("the run is complete: nothing to go on with", str(folder), hint)
     saved = run_folder.reopen(folder, recipe)
     run = _assemble(saved, folder)
     checkpoint = run_folder.load_checkpoint(folder)

@@ -81,7 +81,7 @@ class Scouts(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     @property
     def harness(self) -> Harness:
         """One lead, scouts that look once, one unit of virtual time a look."""
-        return HARNESS
+        return _harness(self.width)
 
     @property
     def prices(self) -> Prices:
@@ -165,10 +165,16 @@ def _verdict(world: World) -> int:
 
 BRIEF = "Look once and report the colour."
 CHOICES = ("stop", *(number_word(count) for count in range(1, 501)))
-LEADS = tuple(f"One colour leads by {number_word(size)}." for size in range(MOST_LEAD + 1))
-HARNESS = Harness(
-    system="You lead a team of scouts. More votes make you surer, but every scout has its price.",
-    root="lead",
-    roles={"lead": "decides how many scouts to send, and when to stop"},
-    tools={"look": ToolSpec(latency=1.0, trusted=False)},
-)
+LEADS = tuple(f"The lead is {number_word(size)}." for size in range(MOST_LEAD + 1))
+
+
+@lru_cache(maxsize=64)
+def _harness(width: int) -> Harness:
+    most = f"one to {number_word(width)}" if width > 1 else "one"
+    return Harness(
+        system="You lead a team of scouts. "
+        f"Answer with one word: stop, or how many scouts to send, {most}.",
+        root="lead",
+        roles={"lead": "decides how many scouts to send, and when to stop"},
+        tools={"look": ToolSpec(latency=1.0, trusted=False)},
+    )

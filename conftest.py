@@ -1,0 +1,8 @@
+"""Examples in the documentation run as tests."""
+
+from sybil import Sybil
+from sybil.parsers.markdown import PythonCodeBlockParser
+
+pytest_collect_file = Sybil(
+    parsers=[PythonCodeBlockParser()], patterns=["*.md"], excludes=["CHANGELOG.md"]
+).pytest()

@@ -1,0 +1,223 @@
+"""Claude Code transcripts, sorted: which records belong to which session and to which agent.
+
+| a sub-agent's records are | told by |
+|---|---|
+| in a file of its own | `agentId`, which all its records carry |
+| in the parent's file, as news of a tool (`agent_progress`) | `data.agentId` |
+| in the parent's file, between its records | `isSidechain`, one chain of `parentUuid` an agent |
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct, structs
+
+from stretto.importers.claude_code_records import (
+    Entry,
+    Message,
+    Record,
+    Transcript,
+    text_of,
+    with_zone,
+)
+
+Source = Literal["main", "file", "progress", "inline"]
+
+
+class Meta(Struct, frozen=True, rename="camel"):
+    """What a file beside a sub-agent's transcript (`agent-….meta.json`) says of it."""
+
+    agent_type: str | None = None
+    description: str | None = None
+    tool_use_id: str | None = None
+    parent_agent_id: str | None = None
+    spawn_depth: int | None = None
+    name: str | None = None
+    model: str | None = None
+
+
+class Thread(Struct, frozen=True):
+    """The records of one agent in order of the file, and what names it."""
+
+    key: str
+    """The agent's id in the source; empty for the session itself."""
+    source: Source
+    entries: tuple[Entry, ...]
+    meta: Meta = Meta()
+
+    @property
+    def call(self) -> str | None:
+        """Id of the tool call that spawned it, where the source says so."""
+        return self.meta.tool_use_id or self.entries[0].call
+
+    @property
+    def prompt(self) -> str:
+        """What it was asked first."""
+        return next((said(e.record) for e in self.entries if e.record.type == "user"), "")
+
+
+class Session(Struct, frozen=True):
+    """What belongs to one run of the harness."""
+
+    id: str
+    threads: tuple[Thread, ...]
+    """The main thread first, if there is one."""
+    start: datetime | None
+    continues: str | None
+    """The session whose records this one repeats."""
+    dropped: Mapping[tuple[str, str], int]
+    """By file and type: news of agents that have a transcript of their own."""
+    duplicates: Mapping[str, int]
+    """By file: records that were there before."""
+
+
+def said(record: Record) -> str:
+    """The readable part of a record's message."""
+    message = record.message
+    return text_of(message.content) if isinstance(message, Message) else message or ""
+
+
+def kind_of(record: Record) -> str:
+    """The type of a record, with its subtype where it has one."""
+    attachment, data = record.attachment, record.data
+    below = record.subtype or record.operation or (attachment and attachment.type)
+    below = below or (data and data.type)
+    return f"{record.type}/{below}" if below else f"{record.type}"
+
+
+def owner_of(transcript: Transcript) -> str | None:
+    """The sub-agent whose transcript this file is; `None` where it is that of a session."""
+    turns = [e.record for e in transcript.entries if e.record.type in ("user", "assistant")]
+    if not turns or not all(record.is_sidechain or record.agent_id for record in turns):
+        return None
+    name = Path(transcript.file).stem
+    named = name.removeprefix("agent-") if name.startswith("agent-") else None
+    return next((record.agent_id for record in turns if record.agent_id), named)
+
+
+def session_of(transcript: Transcript) -> str:
+    """Id of the session to which a file belongs, which a resumed one starts by quoting another."""
+    ids = Counter(e.record.session_id for e in transcript.entries if e.record.session_id)
+    stem = Path(transcript.file).stem
+    return stem if stem in ids or not ids else ids.most_common(1)[0][0]
+
+
+def sessions(
+    files: Iterable[tuple[str, Transcript]], metas: Mapping[str, Meta]
+) -> list[Session]:
+    """Group files by session, in order of their start; a record that comes again is left out.
+
+    Args:
+        files: Session ids with transcripts.
+        metas: What is known beside the transcripts, by the id of the sub-agent.
+    """
+    groups: dict[str, list[Transcript]] = {}
+    for name, transcript in files:
+        groups.setdefault(name, []).append(transcript)
+    seen: dict[str, str] = {}
+    ordered = sorted(groups.items(), key=lambda group: _order(_start(group[1])))
+    return [_session(name, group, metas, seen) for name, group in ordered]
+
+
+def _start(transcripts: Iterable[Transcript]) -> datetime | None:
+    times = (e.record.timestamp for t in transcripts for e in t.entries)
+    return min((time for time in times if time is not None), default=None)
+
+
+def _order(start: datetime | None) -> tuple[bool, float]:
+    return (start is None, 0.0 if start is None else start.timestamp())
+
+
+def _session(
+    name: str, transcripts: list[Transcript], metas: Mapping[str, Meta], seen: dict[str, str]
+) -> Session:
+    sorting = _Sorting(name, seen)
+    start = _start(transcripts)
+    transcripts.sort(key=lambda each: (owner_of(each) is not None, _order(_start([each]))))
+    for transcript in transcripts:
+        owner = owner_of(transcript)
+        for entry in transcript.entries:
+            if sorting.is_new(entry):
+                sorting.put(entry, owner)
+    found = sorting.threads(metas)
+    return Session(
+        name, tuple(found), start, sorting.continues, sorting.dropped, sorting.duplicates
+    )
+
+
+class _Sorting:
+    """Puts the records of one session to the agents."""
+
+    def __init__(self, name: str, seen: dict[str, str]) -> None:
+        self.name = name
+        self.seen = seen
+        self.continues: str | None = None
+        self.entries: dict[tuple[Source, str], list[Entry]] = {}
+        self.chains: dict[str, str] = {}
+        self.dropped: Counter[tuple[str, str]] = Counter()
+        self.duplicates: Counter[str] = Counter()
+
+    def is_new(self, entry: Entry) -> bool:
+        uuid = entry.record.uuid
+        if uuid is None:
+            return True
+        first = self.seen.get(uuid)
+        if first is None:
+            self.seen[uuid] = self.name
+            return True
+        if first != self.name:
+            self.continues = first
+        self.duplicates[entry.file] += 1
+        return False
+
+    def put(self, entry: Entry, owner: str | None) -> None:
+        """Find the agent of a record."""
+        record = entry.record
+        news = record.data.message if record.data is not None else None
+        if isinstance(news, Record):
+            key = record.data and record.data.agent_id
+            self._add("progress", key or record.parent_tool_use_id or "?", _unwrap(entry, news))
+        elif owner or record.agent_id:
+            self._add("file", owner or record.agent_id or "", entry)
+        elif record.is_sidechain:
+            self._add("inline", self._chain(record), entry)
+        else:
+            self._add("main", "", entry)
+
+    def threads(self, metas: Mapping[str, Meta]) -> list[Thread]:
+        """All threads; news of an agent that has a transcript of its own are left out."""
+        found: list[Thread] = []
+        for (source, key), entries in self.entries.items():
+            if source == "progress" and ("file", key) in self.entries:
+                self.dropped.update((e.file, "progress/agent_progress") for e in entries)
+            else:
+                found.append(Thread(key, source, tuple(entries), metas.get(key, Meta())))
+        return sorted(found, key=lambda thread: thread.source != "main")
+
+    def _add(self, source: Source, key: str, entry: Entry) -> None:
+        self.entries.setdefault((source, key), []).append(entry)
+
+    def _chain(self, record: Record) -> str:
+        """First record of the chain of parents; one that hangs nowhere starts a new chain."""
+        own, parent = record.uuid, record.parent_uuid
+        if own is None and parent is None:  # no ids at all: the agent that spoke last
+            return next(reversed(self.chains.values()), "?")
+        root = self.chains.get(parent or "", own or parent or "?")
+        self.chains[own or parent or "?"] = root
+        return root
+
+
+def _unwrap(entry: Entry, news: Record) -> Entry:
+    """A sub-agent's own record, out of the parent's record that brings it."""
+    inner = with_zone(news)
+    if inner.timestamp is None:
+        inner = structs.replace(inner, timestamp=entry.record.timestamp)
+    if inner.version is None:
+        outer = entry.record
+        inner = structs.replace(
+            inner, version=outer.version, cwd=outer.cwd, git_branch=outer.git_branch
+        )
+    return Entry(entry.file, entry.line, inner, entry.record.parent_tool_use_id)
