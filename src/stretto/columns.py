@@ -91,7 +91,7 @@ def _floats(values: Sequence[float | None]) -> Floats:
 
 def _input_tokens(event: Event) -> float | None:
     tokens = event.tokens
-    if tokens is None or tokens.input is None:
+    if tokens is None or tokens.input is None or set(tokens.unreliable) - {"output"}:
         return None
     return tokens.input + (tokens.cache_read or 0) + (tokens.cache_write or 0)
 

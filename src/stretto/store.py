@@ -8,22 +8,33 @@ edges, so that a file that was cut is noticed. A file may hold any number of tra
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import fields
 
 from stretto.errors import StrettoError, did_you_mean
 from stretto.files import read_bytes, write_whole
-from stretto.trace import SCHEMA, Agent, Edge, Event, Header, Score, Trace
+from stretto.trace import (
+    SCHEMA,
+    Agent,
+    Decision,
+    Edge,
+    Event,
+    Header,
+    SafetyLabel,
+    Score,
+    Tokens,
+    Trace,
+)
 from stretto.validate import Problem, problems
 
 
 class TraceRecord(Header, frozen=True, kw_only=True, tag_field="record", tag="trace"):
     """The first record of a trace."""
 
-    schema: int
+    schema: Annotated[int, Meta(ge=1)]
 
 
 class ContentRecord(
@@ -40,6 +51,8 @@ class EndRecord(Struct, frozen=True, forbid_unknown_fields=True, tag_field="reco
 
     events: int
     edges: int
+    agents: int | None = None
+    scores: int | None = None
 
 
 Record = TraceRecord | Agent | Event | Edge | Score | ContentRecord | EndRecord
@@ -54,6 +67,7 @@ _KINDS: dict[str, type[Record]] = {
     "content": ContentRecord,
     "end": EndRecord,
 }
+_PARTS: dict[str, type[Struct]] = {"decision": Decision, "tokens": Tokens, "label": SafetyLabel}
 _DECODER = msgspec.json.Decoder(Record)
 _ENCODER = msgspec.json.Encoder()
 _HEADER_FIELDS = tuple(field.name for field in fields(Header))
@@ -65,7 +79,13 @@ def write(path: str | Path, traces: Sequence[Trace]) -> None:
 
 
 def encode(trace: Trace) -> bytes:
-    """The records of a trace as JSON lines."""
+    """The records of a trace as JSON lines.
+
+    Raises `StrettoError` for a trace that could not be read back.
+    """
+    for problem in problems(trace):
+        where = f"{trace.id}: {problem.part} {problem.index}: {problem.field}"
+        raise StrettoError(problem.what, where, problem.hint)
     header = {name: getattr(trace, name) for name in _HEADER_FIELDS}
     records: list[Record] = [TraceRecord(schema=SCHEMA, **header)]
     records += trace.agents
@@ -73,8 +93,17 @@ def encode(trace: Trace) -> bytes:
     records += trace.edges
     records += trace.scores
     records += [ContentRecord(name, text) for name, text in trace.contents.items()]
-    records.append(EndRecord(len(trace.events), len(trace.edges)))
-    return _ENCODER.encode_lines(records)
+    records.append(_end(trace))
+    try:
+        return _ENCODER.encode_lines(records)
+    except UnicodeEncodeError as error:
+        what = f"a text holds half a character: {error.object[error.start]!r}"
+        raise StrettoError(what, ascii(trace.id), "replace lone surrogates") from None
+
+
+def _end(trace: Trace) -> EndRecord:
+    counts = (len(part) for part in (trace.events, trace.edges, trace.agents, trace.scores))
+    return EndRecord(*counts)
 
 
 def read(path: str | Path) -> list[Trace]:
@@ -97,20 +126,34 @@ def _records(data: bytes, name: str) -> list[tuple[int, Record]]:
         if line and not line.isspace():
             try:
                 records.append((number, _DECODER.decode(line)))
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                _raise_bad_line(error, data, line, f"{name}:{number}")
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                if b"\0" in data[:4096]:
+                    raise StrettoError("not a trace file: it is binary", name) from None
+                lines = data.split(b"\n")[:number]
+                _require_known_schemas(lines, name)
+                _raise_bad_line(error, lines, f"{name}:{number}")
     return records
 
 
-def _raise_bad_line(error: Exception, data: bytes, line: bytes, where: str) -> NoReturn:
-    message = str(error)
-    if b"\0" in data[:4096]:
-        raise StrettoError("not a trace file: it is binary", where.rpartition(":")[0]) from None
-    if "truncated" in message:
+def _require_known_schemas(lines: Sequence[bytes], name: str) -> None:
+    """What a newer schema brings must not be taken for a mistake."""
+    for number, line in enumerate(lines, start=1):
+        if b'"schema"' in line:
+            record = _plain(line)
+            if record.get("record") == "trace" and isinstance(record.get("schema"), int):
+                _require_known_schema(record["schema"], f"{name}:{number}")
+
+
+def _raise_bad_line(error: Exception, lines: Sequence[bytes], where: str) -> NoReturn:
+    message, line = str(error), lines[-1]
+    if isinstance(error, RecursionError):
+        raise StrettoError("the record is nested too deeply", where) from None
+    if message.startswith("Input data was truncated"):
         hint = "the file was cut, or written by something else"
         raise StrettoError("the record is cut off", where, hint) from None
-    kind = _record_kind(line)
-    if kind is None:
+    record = _plain(line)
+    kind = str(record.get("record"))
+    if "record" not in record:
         raise StrettoError("not a JSON object with a `record` field", where) from None
     if kind not in _KINDS:
         hint = did_you_mean(kind, _KINDS)
@@ -118,17 +161,20 @@ def _raise_bad_line(error: Exception, data: bytes, line: bytes, where: str) -> N
     what, _, field = message.partition(" - at `$")
     hint = ""
     if unknown := re.search("unknown field `(.+)`", what):
-        field, what = f".{unknown[1]}", "no such field"
-        hint = did_you_mean(unknown[1], [each.encode_name for each in fields(_KINDS[kind])])
+        part = _PARTS.get(field.rpartition(".")[2].strip("`"), _KINDS[kind])
+        hint = did_you_mean(unknown[1], [each.encode_name for each in fields(part)])
+        field, what = f"{field.rstrip('`')}.{unknown[1]}", "no such field"
     place = f"{where}: {kind}{field.rstrip('`')}"
     raise StrettoError(f"{what[0].lower()}{what[1:]}", place, hint) from None
 
 
-def _record_kind(line: bytes) -> str | None:
+def _plain(line: bytes) -> dict[str, Any]:
+    """The JSON object on a line; empty where there is none."""
     try:
-        return str(msgspec.json.decode(line)["record"])
-    except (msgspec.DecodeError, UnicodeDecodeError, TypeError, KeyError):
-        return None
+        record = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}
+    return record if isinstance(record, dict) else {}
 
 
 def _assemble(records: Sequence[tuple[int, Record]], name: str) -> Iterator[Trace]:
@@ -137,7 +183,7 @@ def _assemble(records: Sequence[tuple[int, Record]], name: str) -> Iterator[Trac
         if isinstance(record, TraceRecord):
             if start is not None:
                 _raise_no_end(records[start], name)
-            _require_known_schema(record, f"{name}:{line}")
+            _require_known_schema(record.schema, f"{name}:{line}")
             start = index
         elif start is None:
             raise StrettoError("a record before any trace record", f"{name}:{line}")
@@ -155,9 +201,9 @@ def _raise_no_end(first: tuple[int, Record], name: str) -> NoReturn:
     raise StrettoError("the trace that starts here has no end record", f"{name}:{first[0]}", hint)
 
 
-def _require_known_schema(record: TraceRecord, where: str) -> None:
-    if record.schema > SCHEMA:
-        what = f"schema version {record.schema}, this version of Stretto reads up to {SCHEMA}"
+def _require_known_schema(schema: int, where: str) -> None:
+    if schema > SCHEMA:
+        what = f"schema version {schema}, this version of Stretto reads up to {SCHEMA}"
         raise StrettoError(what, where, "upgrade stretto")
 
 
@@ -180,13 +226,12 @@ def _of(records: Sequence[tuple[int, Record]], kind: type[R]) -> tuple[R, ...]:
     return tuple(record for _, record in records if isinstance(record, kind))
 
 
-def _require_counts(trace: Trace, line: int, end: EndRecord, name: str) -> None:
-    events, edges = len(trace.events), len(trace.edges)
-    if (end.events, end.edges) != (events, edges):
-        what = (
-            f"{events} events and {edges} edges, the end record says {end.events} and {end.edges}"
-        )
-        raise StrettoError(what, f"{name}:{line}", "records are missing or were added")
+def _require_counts(trace: Trace, line: int, said: EndRecord, name: str) -> None:
+    found = _end(trace)
+    for part in EndRecord.__struct_fields__:
+        if getattr(said, part) not in (None, getattr(found, part)):
+            what = f"{getattr(found, part)} {part}, the end record says {getattr(said, part)}"
+            raise StrettoError(what, f"{name}:{line}", "records are missing or were added")
 
 
 def _raise_problem(problem: Problem, records: Sequence[tuple[int, Record]], name: str) -> NoReturn:

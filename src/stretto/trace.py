@@ -119,7 +119,8 @@ class Decision(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
     @property
     def choice(self) -> str | None:
         """The chosen candidate, or `None` where it is not known."""
-        return None if self.chosen is None else self.candidates[self.chosen]
+        known = self.chosen is not None and self.chosen < len(self.candidates)
+        return self.candidates[self.chosen or 0] if known else None
 
 
 class SafetyLabel(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
@@ -289,7 +290,8 @@ class Trace(Header, frozen=True, omit_defaults=True, kw_only=True, dict=True):
     def reward(self, channel: str) -> float | None:
         """The team's value on a reward channel, or `None` where it was not scored."""
         for score in self.scores:
-            if score.channel == channel and score.agent is None and score.event is None:
+            team = score.agent is None and score.event is None
+            if team and score.kind == "reward" and score.channel == channel:
                 return score.value
         return None
 

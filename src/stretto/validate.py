@@ -1,12 +1,13 @@
 """What a trace must satisfy beyond the types of its fields."""
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from math import inf, isfinite
+from typing import Any, Literal
 
 from msgspec import Struct
 
 from stretto.errors import did_you_mean
-from stretto.trace import Decision, Trace
+from stretto.trace import Decision, Event, Trace
 
 Part = Literal["trace", "agent", "event", "edge", "score"]
 
@@ -35,9 +36,13 @@ def problems(trace: Trace) -> Iterator[Problem]:
         if event.agent not in agents:
             hint = did_you_mean(event.agent, agents) if agents else "declare it"
             yield Problem("event", index, "agent", f'no agent "{event.agent}"', hint)
+        yield from _values(index, event)
         if event.decision is not None:
             yield from _decision(index, event.decision)
     yield from _dangling(trace, agents, events)
+    for index, score in enumerate(trace.scores):
+        if not isfinite(score.value):
+            yield Problem("score", index, "value", f"{score.value} is no value", "leave it out")
 
 
 def _doubled(names: Sequence[str], part: Part) -> Iterator[Problem]:
@@ -47,11 +52,33 @@ def _doubled(names: Sequence[str], part: Part) -> Iterator[Problem]:
             yield Problem(part, index, "id", f'the id "{name}" is taken', "ids are unique")
 
 
+def _values(index: int, event: Event) -> Iterator[Problem]:
+    """Numbers that JSON cannot hold, or that no reader would take."""
+    for field in ("start", "duration", "price"):
+        value: float | None = getattr(event, field)
+        if value is not None and not 0 <= value < inf:
+            yield Problem("event", index, field, f"{value} is neither 0 nor positive and finite")
+    if event.attrs and not _finite(event.attrs):
+        yield Problem("event", index, "attrs", "a number that is not finite", "leave it out")
+
+
+def _finite(value: Any) -> bool:
+    if isinstance(value, float):
+        return isfinite(value)
+    if isinstance(value, dict):
+        return all(map(_finite, value.values()))
+    return all(map(_finite, value)) if isinstance(value, (list, tuple)) else True
+
+
 def _decision(index: int, decision: Decision) -> Iterator[Problem]:
     candidates, chosen = len(decision.candidates), decision.chosen
     if chosen is not None and chosen >= candidates:
         what = f"{chosen} is none of the {candidates} candidates"
         yield Problem("event", index, "decision.chosen", what)
+    for field in ("logprobs", "completion_logprobs"):
+        if not all(-inf < value <= 0 for value in getattr(decision, field)):
+            what = "a log-probability that is not finite, or above 0"
+            yield Problem("event", index, f"decision.{field}", what)
     if decision.logprobs and len(decision.logprobs) != candidates:
         what = f"{len(decision.logprobs)} log-probabilities for {candidates} candidates"
         yield Problem("event", index, "decision.logprobs", what)

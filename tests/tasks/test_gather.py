@@ -142,8 +142,8 @@ def test_replay_diverges_nowhere(script: str, instance: int, seed: int) -> None:
 
 
 def test_another_instance_is_noticed() -> None:
-    difference = replay(run(Gather(seed=1)), Gather(seed=2))
-    assert difference is not None
+    with pytest.raises(StrettoError, match="another seed: 1"):
+        replay(run(Gather(seed=1)), Gather(seed=2))
 
 
 def test_a_fork_that_changes_nothing_is_the_same_episode() -> None:

@@ -32,9 +32,9 @@ COLUMNS = {
 def show_progress(run: Run, plain: bool) -> Generator[Callable[[Metrics], None]]:
     """Yield what shows one step's metrics; `plain` forces lines on standard error."""
     console = Console(stderr=plain, highlight=False)
-    console.print(_header(run), markup=False)
+    console.print(_header(run), markup=False, soft_wrap=True)
     if plain or not sys.stdout.isatty():
-        yield lambda metrics: console.print(_line(_row(run, metrics)), markup=False)
+        yield lambda metrics: console.print(_line(_row(run, metrics)), markup=False, soft_wrap=True)
         return
     recent: deque[dict[str, str]] = deque(maxlen=ROWS)
     with Live(_table(recent), console=console, auto_refresh=False) as live:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stretto.credit.table import Credit, Floats, Group, require_unit, table
+from stretto.errors import StrettoError
 from stretto.rewards.stream import Stream
 from stretto.trace import Event, Trace
 
@@ -85,13 +86,19 @@ def returns_to_go(trace: Trace, stream: Stream, rows: list[int]) -> list[float]:
 
     Left out is what fell at an earlier time, or at the same time to one of the event's causes; so
     the order in which simultaneous events happen to be recorded does not matter.
+
+    Raises `StrettoError` where time has a price and a turn has no time.
     """
-    start = np.nan_to_num(trace.columns.start)
+    start = trace.columns.start
+    if stream.per_second and np.isnan(start[rows]).any():
+        event = trace.events[next(row for row in rows if np.isnan(start[row]))].id
+        raise StrettoError("a turn without a time, but time has a price", f"{trace.id}: {event}")
+    start = np.nan_to_num(start)
     order = np.argsort(start, kind="stable")
     cumulative = np.concatenate([[0.0], np.cumsum(stream.at[order])])
     earlier = cumulative[np.searchsorted(start[order], start[rows], side="left")]
     before = [_fell_to_causes(trace, stream.at, start, row) for row in rows]
-    total = stream.at.sum()
+    total = stream.at.sum() + stream.final
     return [
         float(total - past - causes + stream.per_second * (stream.end - start[row]))
         for row, past, causes in zip(rows, earlier, before, strict=True)

@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from stretto.errors import StrettoError
-from stretto.metrics import measure
+from stretto.metrics.overhead import overhead
+from stretto.metrics.parallelism import makespan
 from stretto.trace import LABELS, TOPOLOGIES, Agent, Edge, Event, Score, Trace
 
 TYPE_OF_KIND = {
@@ -100,11 +101,16 @@ def _label(edge: Edge) -> str:
 
 
 def _team(trace: Trace, kind: str) -> dict[str, float]:
-    return {score.channel: score.value for score in trace.scores if _is_team(score, kind)}
+    return {score.channel: score.value for score in _plain_scores(trace) if score.kind == kind}
 
 
-def _is_team(score: Score, kind: str) -> bool:
-    return score.kind == kind and score.agent is None and score.event is None
+def _plain_scores(trace: Trace) -> list[Score]:
+    """The scores that the survey can hold: the team's, one a channel, kind by kind."""
+    team = [score for score in trace.scores if score.agent is None and score.event is None]
+    first = {(score.kind, score.channel): score for score in reversed(team)}
+    kinds = ("reward", "cost", "metric")
+    plain = [s for kind in kinds for s in team if s.kind == kind and first[kind, s.channel] is s]
+    return plain if tuple(plain) == trace.scores[: len(plain)] else []
 
 
 def _costs(trace: Trace) -> tuple[dict[str, float], list[str]]:
@@ -112,9 +118,8 @@ def _costs(trace: Trace) -> tuple[dict[str, float], list[str]]:
     costs = _team(trace, "cost")
     derived = [name for name in ("tokens", "wall_clock_s") if name not in costs]
     if derived:
-        found = measure(trace)
-        tokens = (found["input_tokens"].value or 0) + (found["output_tokens"].value or 0)
-        computed = {"tokens": tokens, "wall_clock_s": found["makespan"].value or 0.0}
+        tokens = sum(measure.value or 0 for measure in overhead(trace).values())
+        computed = {"tokens": tokens, "wall_clock_s": makespan(trace).value or 0.0}
         costs |= {name: computed[name] for name in derived}
     return costs, derived
 
@@ -131,7 +136,7 @@ def _trace_extra(trace: Trace, derived: list[str]) -> dict[str, Any]:
         for row, edge in enumerate(trace.edges)
         if edge.evidence != "recorded" or edge.label not in LABELS
     }
-    own = [s for s in trace.scores if not _is_team(s, s.kind)]
+    own = trace.scores[len(_plain_scores(trace)) :]
     optional: dict[str, Any] = {"attrs": attrs, "derived_costs": derived, "edges": edges}
     optional["scores"] = own
     if trace.topology not in TOPOLOGIES:

@@ -74,15 +74,16 @@ def detect(path: str | Path) -> str:
     Raises `StrettoError` that says what was looked for and what came closest.
     """
     path = Path(path)
-    best, name, why = 0.0, "", ""
+    closest, name = Likeness(0.0), ""
     for file in _files(path):
+        head = _head(file)
         for candidate in IMPORTERS:
-            likeness = _importer(candidate).recognise(_head(file))
+            likeness = _importer(candidate).recognise(head)
             if likeness.score >= MATCH:
                 return candidate
-            if likeness.score > best:
-                best, name, why = likeness.score, candidate, likeness.why
-    hint = f"closest is {name}: {why}" if name else "nothing comes close"
+            if likeness.score > closest.score or not name:
+                closest, name = likeness, candidate
+    hint = f"closest is {name}, but {closest.why}"
     raise StrettoError(f"no known format; looked for {', '.join(IMPORTERS)}", str(path), hint)
 
 
@@ -96,7 +97,8 @@ def _files(path: Path) -> Iterator[Path]:
     if not path.is_dir():
         yield path
         return
-    files = [file for file in sorted(path.rglob("*.json*")) if file.is_file()]
+    files = sorted(path.rglob("*.json")) + sorted(path.rglob("*.jsonl"))
+    files = [file for file in files if file.is_file() and file.stat().st_size]
     if not files:
         raise StrettoError("a folder without .json or .jsonl files", str(path), "check the path")
     yield from files
@@ -106,8 +108,11 @@ def _head(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             head = file.read(HEAD)
-            return head if b"\n" in head else head + file.readline()
+            head = head if b"\n" in head else head + file.readline()
     except FileNotFoundError:
         raise StrettoError("no such file", str(path), "check the path") from None
     except OSError as error:
         raise StrettoError(f"cannot be read: {error.strerror}", str(path)) from None
+    if not head.strip():
+        raise StrettoError("the file is empty", str(path))
+    return head

@@ -3,7 +3,8 @@
 import re
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, cast
+from contextlib import suppress
+from typing import TypeVar
 
 import msgspec
 from msgspec import Raw, Struct, field
@@ -19,6 +20,10 @@ WAITING_TOOLS = (*POLL_TOOLS, "AskUserQuestion", "ExitPlanMode")
 """Tools whose time is spent waiting for an agent or a person: no work."""
 DONE = ("completed", "success")
 
+S = TypeVar("S", bound=Struct)
+
+_AGENT_ID = re.compile(r"\bagent_?[iI]d: ([\w@.-]+)")
+
 
 class Result(Struct, frozen=True):
     """What came back for a tool call."""
@@ -31,27 +36,6 @@ class Result(Struct, frozen=True):
     def text(self) -> str:
         """The readable part."""
         return raw_text(self.block.content)
-
-
-class Call(Struct, frozen=True):
-    """A tool call."""
-
-    position: int
-    entry: Entry
-    turn: int
-    """Which turn of the thread made it."""
-    block: Block
-    result: Result | None
-
-    @property
-    def name(self) -> str:
-        """Name of the tool."""
-        return self.block.name or "unknown"
-
-    @property
-    def is_spawn(self) -> bool:
-        """Whether it starts (or goes on with) a sub-agent."""
-        return self.name in SPAWN_TOOLS
 
 
 class SpawnInput(Struct, frozen=True, gc=False):
@@ -82,13 +66,56 @@ class SpawnResult(Struct, frozen=True, gc=False, rename="camel"):
     total_tool_use_count: int | None = None
 
 
+class Call(Struct, frozen=True):
+    """A tool call."""
+
+    index: int
+    """Its place among the calls of the thread."""
+    position: int
+    entry: Entry
+    turn: int
+    """Which turn of the thread made it."""
+    block: Block
+    result: Result | None
+    came: SpawnResult
+    """What the record of its result says of a sub-agent."""
+
+    @property
+    def name(self) -> str:
+        """Name of the tool."""
+        return self.block.name or "unknown"
+
+    @property
+    def is_spawn(self) -> bool:
+        """Whether it starts (or goes on with) a sub-agent."""
+        return self.name in SPAWN_TOOLS
+
+    @property
+    def child(self) -> str | None:
+        """Id of the sub-agent in the source, where the result names it."""
+        named = self.came.agent_id or self.came.teammate_id
+        if named or self.result is None:
+            return named
+        in_text = _AGENT_ID.search(self.result.text)
+        return in_text[1] if in_text else None
+
+    @property
+    def seconds(self) -> float | None:
+        """Time until its result; `None` where unknown, or where the clock ran backwards."""
+        start = self.entry.record.timestamp
+        end = self.result.entry.record.timestamp if self.result is not None else None
+        if start is None or end is None or end < start:
+            return None
+        return (end - start).total_seconds()
+
+
 class MessageInput(Struct, frozen=True, gc=False):
     """A message to another agent."""
 
     to: str | None = None
     recipient: str | None = None
-    message: str | Raw = ""
-    content: str | Raw = ""
+    message: Raw = Raw()
+    content: Raw = Raw()
     type: str | None = None
     summary: str | None = None
 
@@ -100,10 +127,40 @@ class PollInput(Struct, frozen=True, gc=False):
     agent_id: str | None = field(default=None, name="agentId")
 
 
+class _Made(Struct, frozen=True):
+    position: int
+    entry: Entry
+    turn: int
+    block: Block
+
+
 def calls_of(thread: Thread, turns: Sequence[Turn]) -> tuple[list[Call], list[Result]]:
     """The tool calls of a thread in order, and the results that answer none of them."""
-    made = [
-        (position, entry, number, block)
+    made = sorted(_made(turns), key=lambda each: each.position)
+    open_calls: dict[str, deque[int]] = {}
+    for index, each in enumerate(made):
+        open_calls.setdefault(each.block.id or "", deque()).append(index)
+    answers: dict[int, Result] = {}
+    orphans: list[Result] = []
+    for result in _results(thread):
+        waiting = open_calls.get(result.block.tool_use_id or "")
+        if waiting:
+            answers[_pick(waiting, made, result)] = result
+        else:
+            orphans.append(result)
+    return [_call(index, each, answers.get(index)) for index, each in enumerate(made)], orphans
+
+
+def _call(index: int, made: _Made, result: Result | None) -> Call:
+    came = SpawnResult()
+    if made.block.name in SPAWN_TOOLS and result is not None:
+        came = convert(result.entry.record.tool_use_result, SpawnResult)
+    return Call(index, made.position, made.entry, made.turn, made.block, result, came)
+
+
+def _made(turns: Sequence[Turn]) -> list[_Made]:
+    return [
+        _Made(position, entry, number, block)
         for number, turn in enumerate(turns)
         for position, entry, message in zip(
             turn.positions, turn.entries, turn.messages, strict=True
@@ -111,20 +168,6 @@ def calls_of(thread: Thread, turns: Sequence[Turn]) -> tuple[list[Call], list[Re
         for block in blocks_of(message)
         if (block.type or "").endswith("tool_use")
     ]
-    open_calls: dict[str, deque[int]] = {}
-    for index, (_, _, _, block) in enumerate(made):
-        open_calls.setdefault(block.id or "", deque()).append(index)
-    answers: dict[int, Result] = {}
-    orphans: list[Result] = []
-    for result in _results(thread):
-        waiting = open_calls.get(result.block.tool_use_id or "")
-        if waiting:
-            index = _pick(waiting, made, result)
-            answers[index] = result
-        else:
-            orphans.append(result)
-    calls = [Call(*made[index], answers.get(index)) for index in range(len(made))]
-    return sorted(calls, key=lambda call: call.position), orphans
 
 
 def _results(thread: Thread) -> list[Result]:
@@ -137,23 +180,36 @@ def _results(thread: Thread) -> list[Result]:
     ]
 
 
-def _pick(
-    waiting: deque[int], made: Sequence[tuple[int, Entry, int, Block]], result: Result
-) -> int:
+def _pick(waiting: deque[int], made: Sequence[_Made], result: Result) -> int:
     """The call that is answered: ids can be blotted out, then the caller's record decides."""
     caller = result.entry.record.source_assistant
     for index in waiting:
-        if caller is not None and made[index][1].record.uuid == caller:
+        if caller is not None and made[index].entry.record.uuid == caller:
             waiting.remove(index)
             return index
     return waiting.popleft()
 
 
-def input_of[T: Struct](call: Call, kind: type[T]) -> T:
+def input_of(call: Call, kind: type[S]) -> S:
     """The arguments of a call as one of the structs here; what does not fit is left out."""
-    return _convert(call.block.input, kind)
+    return convert(call.block.input, kind)
 
 
-def spawn_result(result: Result) -> SpawnResult:
-    """What the record of a result says beside its text."""
-    return _convert(result.entry.record.tool_use_result, SpawnResult)
+def convert(raw: Raw, kind: type[S]) -> S:
+    """Decode JSON into a struct; fields of the wrong type keep their default."""
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except (msgspec.DecodeError, RecursionError):
+        return _convert_fields(raw, kind)
+
+
+def _convert_fields(raw: Raw, kind: type[S]) -> S:
+    try:
+        found = msgspec.json.decode(raw, type=dict[str, Raw])
+    except (msgspec.DecodeError, RecursionError):
+        return kind()
+    fits: dict[str, object] = {}
+    for each in msgspec.structs.fields(kind):
+        with suppress(KeyError, msgspec.DecodeError, RecursionError):
+            fits[each.name] = msgspec.json.decode(found[each.encode_name], type=each.type)
+    return kind(**fits)

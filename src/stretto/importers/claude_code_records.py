@@ -8,12 +8,13 @@ instead of costing the record.
 import json
 import re
 from collections import Counter
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any, cast
 
 import msgspec
 from msgspec import Raw, Struct, field
 
+from stretto.importers.loom import Source
 from stretto.importers.report import Notice
 
 
@@ -117,9 +118,9 @@ class Entry(Struct, frozen=True, gc=False):
     """Id of the tool call that the record is news of."""
 
     @property
-    def where(self) -> str:
-        """File and line, for a notice."""
-        return f"{self.file}:{self.line}"
+    def source(self) -> Source:
+        """File and line."""
+        return Source(self.file, self.line)
 
 
 class Transcript(Struct, frozen=True):
@@ -134,14 +135,18 @@ class Transcript(Struct, frozen=True):
     notices: tuple[Notice, ...]
 
 
-_IGNORED = """
-aiTitle attributionMcpServer attributionMcpTool attributionSkill compactMetadata customTitle
-durationMs effort entrypoint error hasOutput hookAdditionalContext hookCount hookErrors hookInfos
-isSnapshotUpdate lastPrompt leafUuid level logicalParentUuid maxRetries messageCount messageId mode
-pendingWorkflowCount permissionMode prNumber prRepository prUrl preventedContinuation promptId
-promptSource retryAttempt retryInMs slug snapshot sourceToolUseID stopReason summary
-thinkingMetadata todos toolUseID userType
-""".split()
+# fmt: off
+_IGNORED = (
+    "aiTitle", "attributionMcpServer", "attributionMcpTool", "attributionSkill", "compactMetadata",
+    "customTitle", "durationMs", "effort", "entrypoint", "error", "hasOutput",
+    "hookAdditionalContext", "hookCount", "hookErrors", "hookInfos", "isSnapshotUpdate",
+    "lastPrompt", "leafUuid", "level", "logicalParentUuid", "maxRetries", "messageCount",
+    "messageId", "mode", "pendingWorkflowCount", "permissionMode", "prNumber", "prRepository",
+    "prUrl", "preventedContinuation", "promptId", "promptSource", "retryAttempt", "retryInMs",
+    "slug", "snapshot", "sourceToolUseID", "stopReason", "summary", "thinkingMetadata", "todos",
+    "toolUseID", "userType",
+)
+# fmt: on
 """Fields that are known and say nothing about what the team did."""
 
 _Strict = msgspec.defstruct(
@@ -192,8 +197,8 @@ def raw_text(raw: Raw) -> str:
 
 
 def _block_text(block: Block) -> str:
-    if block.text is not None:
-        return block.text
+    if block.text is not None or block.tool_use_id is not None:
+        return block.text or ""  # the result of a tool has its own text
     return f"[{block.type}]" if block.type else ""
 
 
@@ -277,15 +282,25 @@ class _Reader:
         self._note(number, f"{what}: skipped")
 
     def _note(self, number: int, what: str) -> None:
-        self.notices.append(Notice(f"{self.file}:{number}", what))
+        self.notices.append(Notice(str(Source(self.file, number)), what))
 
 
 def with_zone(record: Record) -> Record:
-    """Take a time without a zone as UTC, which is what the harness writes."""
+    """The record with its time in UTC."""
     time = record.timestamp
-    if time is None or time.tzinfo is not None:
+    if time is None or time.tzinfo is UTC:
         return record
-    return msgspec.structs.replace(record, timestamp=time.replace(tzinfo=timezone.utc))
+    return msgspec.structs.replace(record, timestamp=as_utc(time))
+
+
+def as_utc(time: datetime) -> datetime:
+    """Take a time without a zone as UTC, which is what the harness writes."""
+    if time.tzinfo is None:
+        return time.replace(tzinfo=UTC)
+    try:
+        return time.astimezone(UTC)
+    except OverflowError:  # the first or last day that there is
+        return time.replace(tzinfo=UTC)
 
 
 def _clean_json(tree: Any) -> bytes:

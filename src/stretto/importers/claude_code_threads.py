@@ -39,6 +39,22 @@ class Meta(Struct, frozen=True, rename="camel"):
     model: str | None = None
 
 
+class Filed(Struct, frozen=True):
+    """A transcript, and where it belongs."""
+
+    session: str
+    owner: str | None
+    """The sub-agent whose transcript it is; `None` for that of a session."""
+    transcript: Transcript
+    meta: Meta
+
+    @property
+    def start(self) -> datetime | None:
+        """The oldest time in it."""
+        times = [entry.record.timestamp for entry in self.transcript.entries]
+        return min((time for time in times if time is not None), default=None)
+
+
 class Thread(Struct, frozen=True):
     """The records of one agent in order of the file, and what names it."""
 
@@ -95,36 +111,37 @@ def owner_of(transcript: Transcript) -> str | None:
         return None
     name = Path(transcript.file).stem
     named = name.removeprefix("agent-") if name.startswith("agent-") else None
-    return next((record.agent_id for record in turns if record.agent_id), named)
+    return next((record.agent_id for record in turns if record.agent_id), named) or None
 
 
 def session_of(transcript: Transcript) -> str:
-    """Id of the session to which a file belongs, which a resumed one starts by quoting another."""
+    """Id of the session to which a file belongs; empty where its records name none.
+
+    A resumed session can start with records of another, so the name of the file counts most.
+    """
     ids = Counter(e.record.session_id for e in transcript.entries if e.record.session_id)
     stem = Path(transcript.file).stem
-    return stem if stem in ids or not ids else ids.most_common(1)[0][0]
+    if not ids:
+        return ""
+    return stem if stem in ids else ids.most_common(1)[0][0]
 
 
-def sessions(
-    files: Iterable[tuple[str, Transcript]], metas: Mapping[str, Meta]
-) -> list[Session]:
-    """Group files by session, in order of their start; a record that comes again is left out.
-
-    Args:
-        files: Session ids with transcripts.
-        metas: What is known beside the transcripts, by the id of the sub-agent.
-    """
-    groups: dict[str, list[Transcript]] = {}
-    for name, transcript in files:
-        groups.setdefault(name, []).append(transcript)
+def sessions(files: Iterable[Filed]) -> list[Session]:
+    """Group files by session, in order of their start; a record that comes again is left out."""
+    groups: dict[str, list[tuple[datetime | None, Filed]]] = {}
+    for file in files:
+        groups.setdefault(file.session, []).append((file.start, file))
+    for group in groups.values():  # the session before its sub-agents, the oldest file first
+        group.sort(key=lambda each: (each[1].owner is not None, _order(each[0])))
     seen: dict[str, str] = {}
-    ordered = sorted(groups.items(), key=lambda group: _order(_start(group[1])))
-    return [_session(name, group, metas, seen) for name, group in ordered]
+    found = [_session(name, group, seen) for name, group in _by_start(groups)]
+    return found
 
 
-def _start(transcripts: Iterable[Transcript]) -> datetime | None:
-    times = (e.record.timestamp for t in transcripts for e in t.entries)
-    return min((time for time in times if time is not None), default=None)
+def _by_start(
+    groups: Mapping[str, list[tuple[datetime | None, Filed]]],
+) -> list[tuple[str, list[tuple[datetime | None, Filed]]]]:
+    return sorted(groups.items(), key=lambda item: min(_order(start) for start, _ in item[1]))
 
 
 def _order(start: datetime | None) -> tuple[bool, float]:
@@ -132,19 +149,17 @@ def _order(start: datetime | None) -> tuple[bool, float]:
 
 
 def _session(
-    name: str, transcripts: list[Transcript], metas: Mapping[str, Meta], seen: dict[str, str]
+    name: str, group: list[tuple[datetime | None, Filed]], seen: dict[str, str]
 ) -> Session:
     sorting = _Sorting(name, seen)
-    start = _start(transcripts)
-    transcripts.sort(key=lambda each: (owner_of(each) is not None, _order(_start([each]))))
-    for transcript in transcripts:
-        owner = owner_of(transcript)
-        for entry in transcript.entries:
+    for _, file in group:
+        for entry in file.transcript.entries:
             if sorting.is_new(entry):
-                sorting.put(entry, owner)
-    found = sorting.threads(metas)
+                sorting.put(entry, file.owner)
+    threads = sorting.threads({file.owner: file.meta for _, file in group})
+    start = min((start for start, _ in group if start is not None), default=None)
     return Session(
-        name, tuple(found), start, sorting.continues, sorting.dropped, sorting.duplicates
+        name, tuple(threads), start, sorting.continues, sorting.dropped, sorting.duplicates
     )
 
 
@@ -157,6 +172,7 @@ class _Sorting:
         self.continues: str | None = None
         self.entries: dict[tuple[Source, str], list[Entry]] = {}
         self.chains: dict[str, str] = {}
+        self.news: set[tuple[str, str]] = set()
         self.dropped: Counter[tuple[str, str]] = Counter()
         self.duplicates: Counter[str] = Counter()
 
@@ -178,8 +194,7 @@ class _Sorting:
         record = entry.record
         news = record.data.message if record.data is not None else None
         if isinstance(news, Record):
-            key = record.data and record.data.agent_id
-            self._add("progress", key or record.parent_tool_use_id or "?", _unwrap(entry, news))
+            self._put_news(entry, news, record.data and record.data.agent_id)
         elif owner or record.agent_id:
             self._add("file", owner or record.agent_id or "", entry)
         elif record.is_sidechain:
@@ -187,7 +202,15 @@ class _Sorting:
         else:
             self._add("main", "", entry)
 
-    def threads(self, metas: Mapping[str, Meta]) -> list[Thread]:
+    def _put_news(self, entry: Entry, news: Record, agent: str | None) -> None:
+        key = agent or entry.record.parent_tool_use_id or "?progress"
+        if news.uuid is None or (key, news.uuid) not in self.news:
+            self.news.add((key, news.uuid or ""))
+            self._add("progress", key, _unwrap(entry, news))
+        else:
+            self.duplicates[entry.file] += 1
+
+    def threads(self, metas: Mapping[str | None, Meta]) -> list[Thread]:
         """All threads; news of an agent that has a transcript of its own are left out."""
         found: list[Thread] = []
         for (source, key), entries in self.entries.items():
@@ -204,9 +227,10 @@ class _Sorting:
         """First record of the chain of parents; one that hangs nowhere starts a new chain."""
         own, parent = record.uuid, record.parent_uuid
         if own is None and parent is None:  # no ids at all: the agent that spoke last
-            return next(reversed(self.chains.values()), "?")
-        root = self.chains.get(parent or "", own or parent or "?")
-        self.chains[own or parent or "?"] = root
+            return next(reversed(self.chains.values()), "?inline")
+        name = own or parent or "?inline"
+        root = self.chains.get(parent or "", name)
+        self.chains[name] = root
         return root
 
 

@@ -34,11 +34,8 @@ class Turn(Struct, frozen=True):
     """Places of its records in the thread."""
     entries: tuple[Entry, ...]
     messages: tuple[Message, ...]
-
-    @property
-    def blocks(self) -> list[Block]:
-        """All content blocks in order."""
-        return [block for message in self.messages for block in blocks_of(message)]
+    blocks: tuple[Block, ...]
+    """All content blocks in order."""
 
     @property
     def stop_reason(self) -> str | None:
@@ -96,7 +93,7 @@ def _key(message: Message, entry: Entry, by_id: dict[str, Key]) -> Key:
     """Message and request; a record without a request joins the message that has its id."""
     request = entry.record.request_id
     if message.id is None:
-        return ("", request or entry.record.uuid or entry.where)
+        return ("", request or entry.record.uuid or str(entry.source))
     key = (message.id, request or "")
     if request is None:
         return by_id.setdefault(message.id, key)
@@ -106,7 +103,8 @@ def _key(message: Message, entry: Entry, by_id: dict[str, Key]) -> Key:
 
 def _turn(group: Sequence[tuple[int, Entry, Message]]) -> Turn:
     positions, entries, messages = zip(*group, strict=True)
-    return Turn(messages[0].id, positions, entries, messages)
+    blocks = tuple(block for message in messages for block in blocks_of(message))
+    return Turn(messages[0].id, positions, entries, messages, blocks)
 
 
 def writes_placeholders(turns: Iterable[Turn]) -> bool:

@@ -1,15 +1,28 @@
 """The survey's trace schema, as a source; see `stretto.exporters.survey` for what it lacks."""
 
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
 from stretto.errors import StrettoError
 from stretto.exporters.survey import EXPLICIT, EXTRA, TYPE_OF_KIND, agents_of
-from stretto.trace import Agent, Decision, Edge, Event, Lineage, SafetyLabel, Score, Tokens, Trace
+from stretto.trace import (
+    Agent,
+    Decision,
+    Edge,
+    Event,
+    Evidence,
+    Lineage,
+    SafetyLabel,
+    Score,
+    Tokens,
+    Trace,
+)
 from stretto.validate import problems
 
+T = TypeVar("T")
 Text = Annotated[str, Meta(min_length=1)]
 Amount = Annotated[float, Meta(ge=0)]
 
@@ -62,7 +75,7 @@ class TraceExtra(Struct, frozen=True):
     attrs: dict[str, Any] = {}
     topology: str | None = None
     agents: tuple[Agent, ...] | None = None
-    edges: dict[str, tuple[str, str]] = {}
+    edges: dict[str, tuple[str, Evidence]] = {}
     scores: tuple[Score, ...] = ()
     derived_costs: tuple[str, ...] = ()
 
@@ -91,21 +104,32 @@ def from_survey(data: bytes, name: str) -> Trace:
 
     Raises `StrettoError` with the field for the first thing that is wrong.
     """
-    try:
-        document = msgspec.json.decode(data, type=SurveyTrace)
-        typed = msgspec.convert(document.events, list[SurveyEvent])
-        extras = [msgspec.convert(raw.get(EXTRA, {}), EventExtra) for raw in document.events]
-    except msgspec.DecodeError as error:
-        what, _, field = str(error).partition(" - at `$")
-        place = field.strip("`.")
-        where = f"{name}: {'events' if place.startswith('[') else ''}{place or 'document'}"
-        raise StrettoError(f"{what[0].lower()}{what[1:]}", where) from None
+    document = _typed(lambda: msgspec.json.decode(data, type=SurveyTrace), name, "")
+    typed = _typed(lambda: msgspec.convert(document.events, list[SurveyEvent]), name, "events")
+    extras = [
+        _typed(lambda raw=raw: _extra(raw), name, f"events[{row}].{EXTRA}")
+        for row, raw in enumerate(document.events)
+    ]
     rows = zip(typed, document.events, extras, strict=True)
     trace = _trace(document, extras[0].trace, tuple(_event(*row) for row in rows))
     for problem in problems(trace):
         where = f"{name}: {problem.part}s[{problem.index}].{problem.field}"
         raise StrettoError(problem.what, where, problem.hint)
     return trace
+
+
+def _extra(raw: dict[str, Any]) -> EventExtra:
+    return msgspec.convert(raw.get(EXTRA, {}), EventExtra)
+
+
+def _typed(read: Callable[[], T], name: str, place: str) -> T:
+    """What `read` returns; an error names the file and the field under `place`."""
+    try:
+        return read()
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        what, _, path = str(error).partition(" - at `$")
+        field = f"{place}{path.rstrip('`')}".strip(".") or "document"
+        raise StrettoError(f"{what[0].lower()}{what[1:]}", f"{name}: {field}") from None
 
 
 def _trace(document: SurveyTrace, extra: TraceExtra, events: tuple[Event, ...]) -> Trace:
@@ -127,7 +151,7 @@ def _trace(document: SurveyTrace, extra: TraceExtra, events: tuple[Event, ...]) 
         agents=extra.agents or agents_of(event.agent for event in events),
         events=events,
         edges=tuple(
-            Edge(edge.src, edge.dst, *extra.edges.get(str(row), (edge.type,)))  # pyright: ignore[reportArgumentType]
+            Edge(edge.src, edge.dst, *extra.edges.get(str(row), (edge.type, "recorded")))
             for row, edge in enumerate(document.edges)
         ),
         scores=_scores(document, extra),

@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from stretto.credit.group import scaled
 from stretto.credit.table import Credit
 from stretto.errors import StrettoError
 from stretto.team.protocols import Ask
@@ -42,22 +44,24 @@ def make_batch(
     asks: dict[tuple[str, tuple[str, ...]], int] = {}
     prompts: list[Ask] = []
     rows: list[tuple[int, int, float, float]] = []
-    for trace, event in _turns(traces):
+    distinct = {trace.id: trace for trace in traces}  # a doubled row must not train twice
+    for trace, event in _turns(list(distinct.values())):
         prompt, candidates, chosen, logprob = _facts(trace, event)
         place = asks.setdefault((prompt, candidates), len(asks))
         if place == len(prompts):
             prompts.append(Ask(event.id, system, prompt, candidates, "", 0))
         rows.append((place, chosen, logprob, float(credited[trace.id, event.id])))
+    if not rows:
+        raise StrettoError("the rollouts hold no turn to train on")
     place, chosen, behaviour, value = zip(*rows, strict=True)
-    advantage = torch.tensor(value, dtype=torch.float64)
-    spread = advantage.std(correction=0)
+    advantage = np.array(value)
     return Batch(
         asks=tuple(prompts),
         ask=torch.tensor(place),
         chosen=torch.tensor(chosen),
         behaviour=torch.tensor(behaviour, dtype=torch.float64),
-        advantage=advantage / spread if normalise and spread > 0 else advantage,
-        episodes=len(traces),
+        advantage=torch.from_numpy(scaled(advantage, advantage) if normalise else advantage),
+        episodes=len(distinct),
     )
 
 

@@ -146,7 +146,7 @@ def _update(run: Run, batch: Batch) -> Metrics:
 
 
 def learning_rate(recipe: Recipe, step: int) -> float:
-    """Step size at a step (from 0): a linear rise over the warm-up, and a linear fall to the end."""
+    """Step size at a step (from 0): it rises over the warm-up, and falls linearly to the end."""
     config = recipe.train
     rise = min(1.0, (step + 1) / config.warmup) if config.warmup else 1.0
     return recipe.policy.learning_rate * rise * (1 - step / config.steps)

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -83,6 +84,9 @@ def resolve(table: Any, where: str) -> Recipe:
         recipe = msgspec.convert(table, Recipe)
     except msgspec.ValidationError as error:
         raise _explained(str(error), where) from None
+    for key, value in _flatten(msgspec.to_builtins(recipe), "").items():
+        if isinstance(value, float) and not isfinite(value):
+            raise StrettoError(f"{value} is no value", f"{where}: {key}", "use a finite number")
     if recipe.train.credit not in METHODS:
         hint = did_you_mean(recipe.train.credit, METHODS)
         raise StrettoError(

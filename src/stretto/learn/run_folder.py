@@ -97,9 +97,10 @@ def load_checkpoint(folder: Path) -> dict[str, Any] | None:
     path = found[max(found)]
     try:
         return torch.load(path, weights_only=True)
-    except (OSError, RuntimeError, ValueError, EOFError) as error:
+    except Exception as error:  # damaged pickles raise whatever they run into
         hint = "it was damaged after it was written; start a new run"
-        raise StrettoError(f"the checkpoint cannot be read: {error}", str(path), hint) from None
+        what = f"the checkpoint cannot be read ({type(error).__name__})"
+        raise StrettoError(what, str(path), hint) from None
 
 
 def rewind(folder: Path, checkpoint: dict[str, Any] | None) -> None:
@@ -107,6 +108,9 @@ def rewind(folder: Path, checkpoint: dict[str, Any] | None) -> None:
     (folder / "checkpoint.partial").unlink(missing_ok=True)
     for name in APPENDED:
         length = checkpoint["lengths"][name] if checkpoint else 0
+        if _length(folder / name) < length:
+            what = f"shorter than at the checkpoint of step {checkpoint and checkpoint['step']}"
+            raise StrettoError(what, str(folder / name), "it was changed; start a new run")
         if _length(folder / name) > length:
             os.truncate(folder / name, length)
 

@@ -19,8 +19,8 @@ def measure(trace: Trace) -> dict[str, Measure]:
     | `makespan` | s | from the first start to the last end |
     | `work` | s | all turns and tool calls, waiting left out |
     | `span` | s | the critical path: what no wider team could beat |
-    | `parallelism` | 1 | work / makespan: how many agents were at work on average |
-    | `peak_width` | agents | most agents at work at one time |
+    | `parallelism` | 1 | work / makespan: how much work was under way on average |
+    | `peak_width` | agents | most agents at work at one time, whatever each did |
     | `input_tokens`, `output_tokens` | tokens | prompt (cached or not) and sampled tokens |
 
     Raises `StrettoError` where the events form a loop.

@@ -2,7 +2,7 @@
 
 | family | module | what it pays |
 |---|---|---|
-| R1 shared outcome | `outcome` | the team's recorded outcome, at the last event |
+| R1 shared outcome | `outcome` | the team's recorded outcome, at the end |
 | cost-adjusted return | `cost` | minus the price of every spawn and of every second |
 | R7 orchestration | `orchestration` | PARL's terms for spawning and for finishing, annealed |
 | R8 hybrid | `mix` | a weighted mix of these |
@@ -10,6 +10,6 @@
 A `Stream` says *when* a reward falls, so that credit can tell what a decision could still change.
 """
 
-from stretto.rewards.stream import Reward, Stream, add, constant, scale
+from stretto.rewards.stream import Reward, Stream, add, final, scale
 
-__all__ = ["Reward", "Stream", "add", "constant", "scale"]
+__all__ = ["Reward", "Stream", "add", "final", "scale"]

@@ -26,7 +26,7 @@ class Mix(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     most: Annotated[int, Meta(ge=1)] = 8
     """Spawns that earn all of λ1."""
     anneal: Annotated[int, Meta(ge=0)] = 0
-    """Steps over which λ1 and λ2 fall to 0."""
+    """Steps over which λ1 and λ2 fall to 0; 0 keeps them, and invites spawning for nothing."""
 
 
 def mixed(mix: Mix, prices: Prices, step: int) -> Reward:

@@ -6,26 +6,26 @@ only belongs at the start of training. The paper gives neither the scale of `r_p
 schedule; here `r_parallel` is the number of spawns as a share of `most`, and λ falls linearly.
 """
 
-import numpy as np
-
-from stretto.rewards.stream import Stream, constant, end_of
+from stretto.rewards.stream import Stream, end_of, final
 from stretto.trace import Trace
 
 
 def parallel(trace: Trace, most: int) -> Stream:
-    """Share of `most` spawns that were made, each paid with its spawn; between 0 and 1."""
+    """Share of `most` spawns that were made, at most 1; each spawn is paid an equal part of it."""
     spawns = trace.columns.is_kind("spawn")
-    paid = spawns & (np.cumsum(spawns) <= most)
-    return Stream(paid / most, end=end_of(trace))
+    return Stream(spawns / max(most, int(spawns.sum())), end=end_of(trace))
 
 
 def finish(trace: Trace) -> Stream | None:
     """Share of the spawned agents that returned; `None` (not scored) where none was spawned."""
     spawned = {event.to for event in trace.events if event.kind == "spawn"}
     returned = {event.agent for event in trace.events if event.kind == "return"}
-    return constant(trace, len(spawned & returned) / len(spawned)) if spawned else None
+    return final(trace, len(spawned & returned) / len(spawned)) if spawned else None
 
 
 def anneal(weight: float, step: int, steps: int) -> float:
-    """A weight that falls linearly from `weight` at step 0 to 0 at `steps`, and stays there."""
-    return weight * max(0.0, 1 - step / steps) if steps else 0.0
+    """A weight that falls linearly from `weight` at step 0 to 0 at `steps`, and stays there.
+
+    With `steps=0` it does not fall at all.
+    """
+    return weight * max(0.0, 1 - step / steps) if steps else weight

@@ -21,34 +21,37 @@ class Stream:
     """Reward for every second until the episode ends."""
     end: float = 0.0
     """Seconds at which the episode ends."""
+    final: float = 0.0
+    """Reward that falls when it ends."""
 
     @property
     def total(self) -> float:
         """The return of the whole episode."""
-        return float(self.at.sum()) + self.per_second * self.end
+        return float(self.at.sum()) + self.per_second * self.end + self.final
 
 
 Reward = Callable[[Trace], Stream | None]
 """Turns a trace into what it earned; `None` means that it was not scored."""
 
 
-def constant(trace: Trace, value: float) -> Stream:
-    """All of `value`, paid with the last event."""
-    at = np.zeros(len(trace.events))
-    if len(at):
-        at[-1] = value
-    return Stream(at, end=end_of(trace))
+def final(trace: Trace, value: float) -> Stream:
+    """All of `value`, when the episode ends."""
+    return Stream(np.zeros(len(trace.events)), end=end_of(trace), final=value)
 
 
 def add(streams: Sequence[Stream]) -> Stream:
     """The sum of streams over one trace."""
     at = np.sum([stream.at for stream in streams], axis=0)
-    return Stream(at, sum(stream.per_second for stream in streams), streams[0].end)
+    per_second, paid_last = (
+        sum(getattr(stream, name) for stream in streams) for name in ("per_second", "final")
+    )
+    return Stream(at, per_second, streams[0].end, paid_last)
 
 
 def scale(stream: Stream, factor: float) -> Stream:
     """A stream times a weight."""
-    return Stream(stream.at * factor, stream.per_second * factor, stream.end)
+    at, per_second = stream.at * factor, stream.per_second * factor
+    return Stream(at, per_second, stream.end, stream.final * factor)
 
 
 def end_of(trace: Trace) -> float:

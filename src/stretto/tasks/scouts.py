@@ -10,6 +10,7 @@ optimum is computed in `scouts_oracle`.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import inf
 from typing import Any
 
 from msgspec import Struct
@@ -57,8 +58,8 @@ class Scouts(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         """Refuse rules that make no game."""
         checks = {
             "reliability": 0.5 <= self.reliability < 1,
-            "scout_cost": self.scout_cost >= 0,
-            "round_cost": self.round_cost >= 0,
+            "scout_cost": 0 <= self.scout_cost < inf,
+            "round_cost": 0 <= self.round_cost < inf,
             "width": 1 <= self.width <= self.horizon,
             "horizon": self.horizon <= 500,
         }

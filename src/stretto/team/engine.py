@@ -58,6 +58,8 @@ class Open:
     ask: Ask
     observation: str
     """Content hash."""
+    answers: tuple[Event, ...]
+    """What had reached the agent when it looked."""
 
 
 @dataclass(slots=True)
@@ -117,6 +119,7 @@ def run(episodes: Sequence[Episode], policies: Mapping[str, Policy]) -> None:
 def finish(episode: Episode, lineage: tuple[Lineage, ...] = ()) -> Trace:
     """The trace of an ended episode, with its team scores."""
     task, harness = episode.task, episode.task.harness
+    state.settle(episode.team)
     scores = task.scores(episode.world)
     return Trace(
         id=f"{task.id}@{episode.seed}" + "".join(f"+{fork.event}@{fork.seed}" for fork in lineage),
@@ -162,7 +165,7 @@ def _open_decisions(episode: Episode) -> list[Open]:
     reached, episode.reached = episode.reached, {}
     for path in reached:
         agent = episode.team.agents[path]
-        if agent.free:
+        if episode.team.free(agent):
             choice = episode.task.choose(episode.world, episode.team, agent)
             if choice is not None:
                 opened.append(_open(episode, agent, choice))
@@ -172,10 +175,14 @@ def _open_decisions(episode: Episode) -> list[Open]:
 def _open(episode: Episode, agent: AgentState, choice: Choice) -> Open:
     event = f"{agent.id}#{agent.counter}"
     key = key_of(episode.seed_of(event), event)
+    if choice.types and len(choice.types) != len(choice.candidates):
+        raise StrettoError(
+            f"{len(choice.types)} types for {len(choice.candidates)} candidates", event
+        )
     system = episode.task.harness.system
     ask = Ask(event, system, choice.observation, choice.candidates, agent.role, key)
     observation = _keep(episode, choice.observation)
-    return Open(agent, choice, ask, observation)
+    return Open(agent, choice, ask, observation, tuple(agent.arrived))
 
 
 def _ask(opened: Sequence[Open], policies: Mapping[str, Policy]) -> list[Answer]:
@@ -206,7 +213,9 @@ def _decide(episode: Episode, item: Open, answer: Answer) -> None:
         completion_ids=answer.completion_ids,
         completion_logprobs=answer.completion_logprobs,
     )
-    causes = _causes(agent)
+    causes = [(answered.id, _ARRIVAL_LABEL[answered.kind]) for answered in item.answers]
+    if agent.last_decision is not None:
+        causes.append((agent.last_decision, "temporal"))
     event = Event(
         id=item.ask.event,
         kind="decision",
@@ -224,16 +233,7 @@ def _decide(episode: Episode, item: Open, answer: Answer) -> None:
         _act(episode, agent, event, chosen)
 
 
-def _causes(agent: AgentState) -> list[tuple[str, str]]:
-    """What a decision answers: all that arrived, and the agent's own last decision."""
-    causes = [(event.id, _ARRIVAL_LABEL[event.kind]) for event in agent.arrived]
-    if agent.last_decision is not None:
-        causes.append((agent.last_decision, "temporal"))
-    return causes
-
-
 def _act(episode: Episode, agent: AgentState, cause: Event, choice: str) -> None:
-    agent.thinking = False
     if agent.alive and not episode.ended:
         episode.reached[agent.id] = None
         effects = episode.task.act(episode.world, episode.team, agent, choice)
@@ -259,10 +259,8 @@ def _spawn(episode: Episode, agent: AgentState, cause: Event, effect: Spawn) -> 
     episode.agents.append(Agent(id=path, role=effect.role, parent=agent.id))
     attrs = {"role": effect.role, **effect.attrs}
     event = _emit(episode, agent, cause, "spawn", to=path, text=effect.text, attrs=attrs)
-    child = episode.team.agents[path]
-    child.arrived.append(event)
     episode.reached[path] = None
-    _react(episode, child, event)
+    _react(episode, episode.team.agents[path], event)
 
 
 def _call(episode: Episode, agent: AgentState, cause: Event, effect: Call) -> None:
@@ -270,17 +268,18 @@ def _call(episode: Episode, agent: AgentState, cause: Event, effect: Call) -> No
     if tool is None:
         hint = did_you_mean(effect.tool, episode.task.harness.tools)
         raise StrettoError(f'no tool "{effect.tool}" in the harness', agent.id, hint)
+    latency = tool.latency if effect.latency is None else effect.latency
     event = _emit(
         episode,
         agent,
         cause,
         "tool_call",
-        duration=tool.latency,
+        duration=latency,
         tool=effect.tool,
         attrs=dict(effect.arguments),
         price=tool.price or None,
     )
-    _later(episode, tool.latency, lambda: _answer(episode, agent, event))
+    _later(episode, latency, lambda: _answer(episode, agent, event))
 
 
 def _answer(episode: Episode, agent: AgentState, call: Event) -> None:
@@ -298,6 +297,7 @@ def _answer(episode: Episode, agent: AgentState, call: Event) -> None:
         attrs=dict(result.attrs),
         trusted=declared if result.trusted is None else result.trusted,
     )
+    episode.edges.extend(Edge(source, event.id, "tool_dependency") for source in result.causes)
     episode.reached[agent.id] = None
     _react(episode, agent, event)
 
@@ -318,7 +318,10 @@ def _message(episode: Episode, agent: AgentState, cause: Event, effect: Message 
         text=effect.text,
         attrs=dict(effect.attrs),
     )
-    _later(episode, latency, lambda: _deliver(episode, event))
+    if latency:
+        _later(episode, latency, lambda: _deliver(episode, event))
+    else:
+        _deliver(episode, event)
 
 
 def _deliver(episode: Episode, event: Event) -> None:
@@ -345,7 +348,10 @@ def _aggregate(episode: Episode, agent: AgentState, cause: Event, effect: Aggreg
 
 
 def _despawn(episode: Episode, agent: AgentState, cause: Event, effect: Despawn) -> None:
-    gone = episode.team.agents[effect.agent]
+    gone = episode.team.agents.get(effect.agent)
+    if gone is None:
+        hint = did_you_mean(effect.agent, episode.team.agents)
+        raise StrettoError(f'no agent "{effect.agent}" to remove', agent.id, hint)
     _emit(episode, agent, cause, "despawn", to=effect.agent)
     if gone.parent is not None:
         episode.reached[gone.parent] = None
@@ -411,7 +417,7 @@ def _record(episode: Episode, event: Event, causes: Sequence[tuple[str, str]]) -
     """Write the event down, then fold it: the only place where an episode changes."""
     episode.events.append(event)
     episode.edges.extend(Edge(source, event.id, label) for source, label in causes)
-    state.apply(episode.team, event)
+    state.apply(episode.team, event, [source for source, _ in causes])
     episode.task.apply(episode.world, event)
     if len(episode.events) >= episode.task.harness.max_events:
         episode.ended = episode.ended or "limit"
@@ -425,4 +431,5 @@ def _keep(episode: Episode, text: str) -> str:
 
 def _later(episode: Episode, delay: float, action: Callable[[], None]) -> None:
     episode.ticket += 1
-    heappush(episode.agenda, (episode.team.time + delay, episode.ticket, action))
+    due = state.later(episode.team.time, delay)
+    heappush(episode.agenda, (due, episode.ticket, action))

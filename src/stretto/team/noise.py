@@ -21,7 +21,8 @@ def key_of(seed: int, name: str) -> int:
 
 def uniform(key: int, purpose: str = "") -> float:
     """A number in the open interval (0, 1), fixed by `key` and what it is for."""
-    return (_mix(key ^ _cached_hash64(purpose)) + 0.5) / 2.0**64
+    # 52 bits and a half fill a double exactly, so neither 0 nor 1 can come out.
+    return ((_mix(key ^ _cached_hash64(purpose)) >> 12) + 0.5) / 2.0**52
 
 
 def gumbel_argmax(key: int, candidates: Sequence[str], logprobs: Sequence[float]) -> int:

@@ -88,6 +88,8 @@ class Call(Struct, frozen=True, gc=False):
 
     tool: str
     arguments: Mapping[str, Any] = {}
+    latency: float | None = None
+    """Virtual seconds that this call takes; what the tool declares where absent."""
 
 
 class Return(Struct, frozen=True, gc=False):
@@ -125,8 +127,11 @@ class ToolResult(Struct, frozen=True, gc=False):
 
     text: str
     attrs: Mapping[str, Any] = {}
-    """Facts for the task's own state, recorded with the event."""
+    """Facts for the task's own state, recorded with the event; the task must not change them."""
     trusted: bool | None = None
+    """Whether this answer can be relied on; what the tool declares where absent."""
+    causes: tuple[str, ...] = ()
+    """Ids of events of other agents that the answer reflects, as of a shared memory's writes."""
 
 
 class ToolSpec(Struct, frozen=True, gc=False):

@@ -59,14 +59,16 @@ def fork(
     if row is None:
         raise StrettoError(f'no event "{at}" to fork at', trace.id, "ids look like 0#0 or 0/2#7")
     kept = {event.id: event for event in trace.events[: row + 1]}
-    last = trace.lineage[-1].seed if trace.lineage else _seed(trace)
+    # Forks that the parent made later than this one are none of the branch's past.
+    past = tuple(earlier for earlier in trace.lineage if trace.columns.row[earlier.event] <= row)
+    last = past[-1].seed if past else _seed(trace)
     leaving = Lineage(parent=trace.id, event=at, seed=last if seed is None else seed)
     seed_of = _seeds(trace)
     episode = engine.begin(
         task, _seed(trace), lambda event: seed_of(event) if event in kept else leaving.seed
     )
     _run(episode, kept, policies)
-    return engine.finish(episode, (*trace.lineage, leaving))
+    return engine.finish(episode, (*past, leaving))
 
 
 class _NotServedError(Exception):
@@ -144,6 +146,10 @@ def _require_replayable(trace: Trace, task: Task) -> None:
             trace.id,
             "replay with the version and the parameters that made it",
         )
+    different = next((key for key in task.spec if trace.spec.get(key) != task.spec[key]), None)
+    if different is not None:
+        what = f"the trace has another {different}: {trace.spec.get(different)!r}"
+        raise StrettoError(what, trace.id, f"the task has {task.spec[different]!r}")
 
 
 def _compare(recorded: Trace, replayed: Trace) -> Divergence | None:
@@ -154,7 +160,10 @@ def _compare(recorded: Trace, replayed: Trace) -> Divergence | None:
         shorter, longer = sorted((recorded.events, replayed.events), key=len)
         surplus = longer[len(shorter)]
         return Divergence(surplus.id, "events", len(recorded.events), len(replayed.events))
-    for part in ("edges", "agents", "scores", "attrs"):
+    for name, text in recorded.contents.items():  # texts may have been dropped, not edited
+        if replayed.contents.get(name) != text:
+            return Divergence(recorded.id, f"contents.{name}", text, replayed.contents.get(name))
+    for part in ("task", "system", "topology", "edges", "agents", "scores", "attrs"):
         old, new = getattr(recorded, part), getattr(replayed, part)
         if old != new:
             return Divergence(recorded.id, part, old, new)

@@ -1,8 +1,9 @@
 """The state of a team, folded from its events: who lives, who waits, what has come in."""
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-from stretto.trace import Event
+from stretto.trace import Event, Trace
 
 ROOT = "0"
 """Path of the first agent."""
@@ -18,7 +19,6 @@ class AgentState:
     parent: str | None
     brief: str | None = None
     """Content hash of what it was spawned with."""
-    born: float = 0.0
     counter: int = 0
     """Number of its next event."""
     children: int = 0
@@ -28,17 +28,15 @@ class AgentState:
     pending_calls: int = 0
     alive: bool = True
     returned: bool = False
-    thinking: bool = False
+    busy_until: float = 0.0
+    """When the turn under way ends."""
     last_decision: str | None = None
+    coming: dict[str, Event] = field(default_factory=dict)
+    """Messages and delegations on their way to it."""
     arrived: list[Event] = field(default_factory=list)
-    """What reached it since its last decision: results, returns, messages, delegations."""
+    """What reached it and it has not answered: brief, results, returns, messages, delegations."""
     returns: list[str] = field(default_factory=list)
     """Ids of the returns that it has received and not yet aggregated."""
-
-    @property
-    def free(self) -> bool:
-        """Whether it could decide now."""
-        return self.alive and not self.thinking and not self.pending_calls
 
 
 @dataclass(slots=True)
@@ -54,10 +52,40 @@ class Team:
         """The agent with this path."""
         return self.agents[agent]
 
+    def free(self, agent: AgentState) -> bool:
+        """Whether an agent could decide now: alive, not thinking, not waiting for a tool."""
+        return agent.alive and not agent.pending_calls and agent.busy_until <= self.time
+
 
 def new_team(root_role: str) -> Team:
     """A team of one."""
     return Team({ROOT: AgentState(ROOT, root_role, parent=None)})
+
+
+def fold(trace: Trace) -> Team:
+    """The team at the end of a trace, from its agents, events and edges alone."""
+    causes: dict[str, list[str]] = {}
+    for edge in trace.edges:
+        causes.setdefault(edge.dst, []).append(edge.src)
+    team = new_team(trace.agents[0].role or "")
+    for event in trace.events:
+        apply(team, event, causes.get(event.id, ()))
+    settle(team)
+    return team
+
+
+def later(time: float, delay: float) -> float:
+    """A moment of the virtual clock, to the nanosecond.
+
+    Sums of latencies that are equal on paper must meet, or agents that are ready at one time would
+    be asked one by one.
+    """
+    return round(time + delay, 9)
+
+
+def end_of(event: Event) -> float:
+    """When an event is over."""
+    return later(event.start or 0.0, event.duration or 0.0)
 
 
 def child_path(agent: AgentState) -> str:
@@ -65,43 +93,43 @@ def child_path(agent: AgentState) -> str:
     return f"{agent.id}/{agent.children}"
 
 
-def apply(team: Team, event: Event) -> None:
-    """Fold one event into the team, in place.
-
-    Deliveries take effect with the event here; what a message's latency delays is only *when* the
-    engine lets the receiver look (`deliver`).
-    """
+def apply(team: Team, event: Event, causes: Collection[str]) -> None:
+    """Fold one event into the team, in place; `causes` are the events that its edges come from."""
+    team.time = event.start or 0.0
     agent = team.agents[event.agent]
     agent.counter += 1
-    match event.kind:
-        case "decision":
-            agent.thinking = True
-            agent.last_decision = event.id
-            agent.arrived.clear()
-        case "spawn":
-            _spawn(team, agent, event)
-        case "tool_call":
-            agent.pending_calls += 1
-        case "tool_result":
-            agent.pending_calls -= 1
-            agent.arrived.append(event)
-        case "return":
-            _return(team, agent, event)
-        case "aggregate":
-            agent.returns.clear()
-        case "despawn":
-            _despawn(team, event)
-        case "stop":
-            team.stopped = True
-        case _:
-            pass
+    if event.kind in _CHANGES:
+        _CHANGES[event.kind](team, agent, event)
+    if event.kind == "decision":
+        _answer(agent, causes)
 
 
 def deliver(team: Team, event: Event) -> None:
     """Let a message or a delegation reach its receiver, in place."""
-    receiver = team.agents.get(event.to or "")
-    if receiver is not None and receiver.alive:
+    receiver = team.agents[event.to or ""]
+    if receiver.coming.pop(event.id, None):
         receiver.arrived.append(event)
+
+
+def settle(team: Team) -> None:
+    """Deliver all that is due by now, in place."""
+    for agent in team.agents.values():
+        for event in list(agent.coming.values()):
+            if end_of(event) <= team.time:
+                deliver(team, event)
+
+
+def _answer(agent: AgentState, causes: Collection[str]) -> None:
+    """What a decision answers is done with; what came in while it was under way is not."""
+    answered = frozenset(causes)
+    agent.arrived = [event for event in agent.arrived if event.id not in answered]
+    for cause in answered & agent.coming.keys():
+        del agent.coming[cause]
+
+
+def _think(team: Team, agent: AgentState, event: Event) -> None:
+    agent.busy_until = end_of(event)
+    agent.last_decision = event.id
 
 
 def _spawn(team: Team, parent: AgentState, event: Event) -> None:
@@ -109,8 +137,24 @@ def _spawn(team: Team, parent: AgentState, event: Event) -> None:
     parent.children += 1
     parent.open_children += 1
     team.alive += 1
-    child = AgentState(path, event.attrs["role"], parent.id, event.content, event.start or 0.0)
+    child = AgentState(path, event.attrs["role"], parent.id, event.content)
+    child.arrived.append(event)
     team.agents[path] = child
+
+
+def _call(team: Team, agent: AgentState, event: Event) -> None:
+    agent.pending_calls += 1
+
+
+def _result(team: Team, agent: AgentState, event: Event) -> None:
+    agent.pending_calls -= 1
+    agent.arrived.append(event)
+
+
+def _write(team: Team, agent: AgentState, event: Event) -> None:
+    team.agents[event.to or ""].coming[event.id] = event
+    if not event.duration:
+        deliver(team, event)
 
 
 def _return(team: Team, agent: AgentState, event: Event) -> None:
@@ -124,7 +168,15 @@ def _return(team: Team, agent: AgentState, event: Event) -> None:
     parent.returns.append(event.id)
 
 
-def _despawn(team: Team, event: Event) -> None:
+def _aggregate(team: Team, agent: AgentState, event: Event) -> None:
+    agent.returns.clear()
+
+
+def _stop(team: Team, agent: AgentState, event: Event) -> None:
+    team.stopped = True
+
+
+def _despawn(team: Team, agent: AgentState, event: Event) -> None:
     gone = team.agents[event.to or event.agent]
     if not gone.alive:
         return
@@ -132,3 +184,18 @@ def _despawn(team: Team, event: Event) -> None:
     team.alive -= 1
     if gone.parent is not None and not gone.returned:
         team.agents[gone.parent].open_children -= 1
+
+
+_CHANGES: dict[str, Callable[[Team, AgentState, Event], None]] = {
+    "decision": _think,
+    "spawn": _spawn,
+    "tool_call": _call,
+    "tool_result": _result,
+    "message": _write,
+    "delegate": _write,
+    "return": _return,
+    "aggregate": _aggregate,
+    "despawn": _despawn,
+    "stop": _stop,
+}
+"""What an event of each kind changes; all others only count."""

@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from stretto.errors import StrettoError
 from stretto.graph import critical_path, topological_order
-from stretto.metrics.parallelism import work_seconds
+from stretto.metrics.parallelism import span_seconds
 from stretto.trace import Agent, Trace
 
 
@@ -51,10 +49,8 @@ def causal_steps(trace: Trace) -> tuple[list[int], str]:
 
 def critical_rows(trace: Trace) -> list[int]:
     """Event rows of the critical path as `span` weighs it; empty where there is none."""
-    transit = trace.columns.is_kind("message", "delegate")
-    work = np.where(transit, trace.columns.duration, work_seconds(trace))
     try:
-        path = critical_path(trace, np.nan_to_num(work))
+        path = critical_path(trace, span_seconds(trace))
     except StrettoError:
         return []
     return list(path.rows) if path.seconds else []

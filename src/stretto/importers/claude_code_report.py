@@ -1,0 +1,111 @@
+"""Claude Code transcripts: what each file held, and what cannot be known."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from stretto.importers.claude_code_events import Lane
+from stretto.importers.claude_code_records import Record, Transcript
+from stretto.importers.claude_code_threads import kind_of
+from stretto.importers.claude_code_weave import Woven
+from stretto.importers.loom import Source
+from stretto.importers.report import FileReport, Notice
+
+
+def file_reports(transcripts: Sequence[Transcript], woven: Sequence[Woven]) -> list[FileReport]:
+    """One report a transcript, in their order."""
+    counts = _Counts()
+    for each in woven:
+        counts.add(each)
+    return [counts.report(transcript) for transcript in transcripts]
+
+
+class _Counts:
+    """Tallies of all sessions, by file."""
+
+    def __init__(self) -> None:
+        self.kinds: Counter[tuple[str, str]] = Counter()
+        self.skipped: Counter[tuple[str, str]] = Counter()
+        self.duplicates: Counter[str] = Counter()
+        self.unpaired: Counter[str] = Counter()
+        self.unreliable: dict[str, list[Source]] = {}
+        self.notices: dict[str, list[Notice]] = {}
+
+    def add(self, woven: Woven) -> None:
+        self.duplicates.update(woven.session.duplicates)
+        self.duplicates.update(woven.copies)
+        self.skipped.update(woven.session.dropped)
+        for draft in woven.drafts:
+            self.kinds[draft.source.file, draft.event.kind] += 1
+            if draft.event.tokens is not None and draft.event.tokens.unreliable:
+                self.unreliable.setdefault(draft.source.file, []).append(draft.source)
+        for lane in woven.lanes:
+            self.skipped.update(_skipped(lane))
+        self._add_notices(woven)
+
+    def _add_notices(self, woven: Woven) -> None:
+        returned = {draft.event.agent for draft in woven.drafts if draft.event.kind == "return"}
+        for lane in woven.lanes:
+            call = lane.node.call
+            if call is not None and lane.path not in returned:
+                self.unpaired[call.entry.file] += 1
+                if not lane.node.is_teammate:
+                    self._note(call.entry.source, f"{_name(lane)} never returned")
+            elif lane.node.parent is None and not lane.is_main and lane.entries:
+                self._note(lane.entries[0].source, f"no spawn is recorded for {_name(lane)}")
+        for path, missing in _unrecorded(woven):
+            lane = next(lane for lane in woven.lanes if lane.path == path)
+            what = f"the last answer of {_name(lane)} is not recorded: {missing:.1f} s of its work"
+            self._note(lane.entries[-1].source, what)
+
+    def _note(self, source: Source, what: str) -> None:
+        self.notices.setdefault(source.file, []).append(Notice(str(source), what))
+
+    def report(self, transcript: Transcript) -> FileReport:
+        file = transcript.file
+        skipped = Counter(transcript.skipped)
+        for (name, kind), count in self.skipped.items():
+            if name == file:
+                skipped[kind] += count
+        return FileReport(
+            file=file,
+            records=len(transcript.entries),
+            skipped=dict(skipped),
+            duplicates=self.duplicates[file],
+            spawns=self.kinds[file, "spawn"],
+            returns=self.kinds[file, "return"],
+            unpaired=self.unpaired[file],
+            unknown_fields=transcript.unknown_fields,
+            unreliable_tokens=len(self.unreliable.get(file, ())),
+            stepped_back=transcript.stepped_back,
+            warnings=(*transcript.notices, *self.notices.get(file, ()), *self._tokens(file)),
+        )
+
+    def _tokens(self, file: str) -> Iterator[Notice]:
+        doubtful, turns = self.unreliable.get(file, []), self.kinds[file, "decision"]
+        if doubtful:
+            count = f"{len(doubtful)} of {turns} turns"
+            what = f"sampled tokens of {count} were written before they were known"
+            yield Notice(str(min(doubtful)), what)
+
+
+def _name(lane: Lane) -> str:
+    name = lane.node.name
+    return f"agent {lane.path} ({name})" if name else f"agent {lane.path}"
+
+
+def _skipped(lane: Lane) -> Iterator[tuple[str, str]]:
+    for position, entry in enumerate(lane.entries):
+        if position not in lane.used:
+            yield entry.file, _kind(entry.record)
+
+
+def _kind(record: Record) -> str:
+    kind = kind_of(record)
+    return f"{kind}/meta" if kind == "user" and record.is_meta else kind
+
+
+def _unrecorded(woven: Woven) -> Iterator[tuple[str, float]]:
+    """Agents whose last answer came back without being in their transcript, and for how long."""
+    for event in woven.events:
+        if event.kind == "return" and "unrecorded" in event.attrs:
+            yield event.agent, event.attrs["unrecorded"]

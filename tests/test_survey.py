@@ -1,0 +1,269 @@
+import json
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from msgspec.structs import replace
+
+import stretto
+from stretto.errors import StrettoError
+from stretto.exporters.survey import to_survey
+from stretto.importers.survey import from_survey, is_survey
+from stretto.trace import Agent, Edge, Event, Lineage, Score, Tokens, Trace
+
+from .examples import event, trace, turn
+from .strategies import examples, traces
+
+SURVEY = Path(__file__).parents[2] / "shared" / "data" / "survey"
+
+SMALL = {
+    "trace_id": "t",
+    "task_id": "q",
+    "events": [{"id": "e", "t": 0, "type": "spawn", "agent": "a", "role": "lead", "to": "b"}],
+    "edges": [],
+    "rewards": {"team": 1},
+    "costs": {"tokens": 5, "wall_clock_s": 2},
+}
+
+
+@cache
+def validator():
+    import jsonschema
+
+    path = SURVEY / "trace_schema.json"
+    if not path.exists():
+        pytest.skip("the survey's schema is not here")
+    return jsonschema.Draft202012Validator(json.loads(path.read_text()))
+
+
+def assert_valid(document):
+    validator().validate(json.loads(json.dumps(document)))
+
+
+@pytest.fixture(scope="module")
+def example():
+    path = SURVEY / "example_trace.json"
+    if not path.exists():
+        pytest.skip("the survey's example is not here")
+    return path
+
+
+def read(document):
+    return from_survey(json.dumps(document).encode(), "f.json")
+
+
+def there_and_back(given):
+    return read(json.loads(json.dumps(to_survey(given))))
+
+
+def as_multiset(given):
+    """Scores of a survey file are objects by channel: they have no order."""
+    return replace(given, scores=tuple(sorted(given.scores, key=repr)), contents={})
+
+
+# ---- the survey's own example
+
+
+def test_the_example_is_written_back_as_it_was(example):
+    document = json.loads(example.read_text())
+    assert to_survey(from_survey(example.read_bytes(), "example")) == document
+
+
+def test_the_example_is_valid_again(example):
+    assert_valid(to_survey(from_survey(example.read_bytes(), "example")))
+
+
+def test_the_example_is_understood(example):
+    given = stretto.load(example)
+    assert (given.id, given.task, given.topology) == (
+        "demo-trace-001",
+        "demo-task-browser-research",
+        "centralized",
+    )
+    kinds = [each.kind for each in given.events]
+    expected = ["decision", "spawn", "spawn", "message", "tool_call", "tool_result", "return"]
+    assert kinds == [*expected, "aggregate"]
+    assert [each.start for each in given.events] == [float(second) for second in range(8)]
+    assert {agent.id for agent in given.agents} == {
+        "orchestrator",
+        "planner_1",
+        "executor_1",
+        "browser.search",
+    }
+    assert given.events[5].trusted is False
+    assert given.events[0].trusted is None
+    assert given.events[0].duration is None
+    assert given.events[3].attrs == {"from": "planner_1", "role": "planner"}
+    assert given.edges[4] == Edge("e4", "e5", "tool_dependency")
+    assert given.reward("orchestration") == 0.3
+    assert Score(channel="wall_clock_s", value=420, kind="cost") in given.scores
+    assert Score(channel="protocol_overhead", value=0.18, kind="metric") in given.scores
+
+
+# ---- from the survey
+
+
+def test_what_a_file_says_explicitly_is_written_again():
+    explicit = {**SMALL, "topology": "unknown", "metrics": {}}
+    assert to_survey(read(explicit)) == explicit
+    assert to_survey(read(SMALL)) == SMALL
+
+
+def test_extra_fields_of_events_survive():
+    mood = {**SMALL["events"][0], "mood": {"deep": [1, None]}, "from": "x", "label": "l"}
+    assert to_survey(read({**SMALL, "events": [mood]})) == {**SMALL, "events": [mood]}
+
+
+def test_unknown_types_and_labels_are_kept():
+    events = [
+        {"id": "e", "t": 1, "type": "dream", "agent": "a"},
+        {"id": "f", "t": 1, "type": "stop", "agent": "a"},
+    ]
+    edges = [{"src": "e", "dst": "f", "type": "rumour"}]
+    given = read({**SMALL, "events": events, "edges": edges})
+    assert [each.kind for each in given.events] == ["dream", "stop"]
+    assert given.edges[0].label == "rumour"
+    assert there_and_back(given) == given
+
+
+def test_a_survey_file_is_recognised():
+    assert is_survey(SMALL)
+    assert not is_survey([SMALL])
+    assert not is_survey({"trace_id": "t"})
+
+
+@pytest.mark.parametrize(
+    ("change", "where", "what"),
+    [
+        ({"trace_id": ""}, "f.json: trace_id", "length >= 1"),
+        ({"task_id": 3}, "f.json: task_id", "expected `str`"),
+        ({"events": []}, "f.json: events", "length >= 1"),
+        ({"rewards": {"team": "high"}}, "f.json: rewards[...]", "expected `float`"),
+        ({"rewards": {"team": None}}, "f.json: rewards[...]", "expected `float`"),
+        ({"edges": [{"src": "e", "dst": "e"}]}, "f.json: edges[0]", "missing required field"),
+        ({"verdict": 1}, "f.json: document", "unknown field `verdict`"),
+        ({"edges": [{"src": "e", "dst": "z", "type": "causal"}]}, "f.json: edges[0].dst", '"z"'),
+    ],
+)
+def test_a_bad_document_is_told_with_its_field(change, where, what):
+    with pytest.raises(StrettoError) as error:
+        read({**SMALL, **change})
+    assert error.value.where == where
+    assert what in error.value.what
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        ({"t": -1}, "f.json: events[1].t"),
+        ({"t": None}, "f.json: events[1].t"),
+        ({"agent": ""}, "f.json: events[1].agent"),
+        ({"trusted": "yes"}, "f.json: events[1].trusted"),
+        ({"id": "e"}, "f.json: events[1].id"),
+        ({"stretto": {"duration": -1}}, "f.json: events[1].stretto.duration"),
+        ({"stretto": 5}, "f.json: events[1].stretto"),
+    ],
+)
+def test_a_bad_event_is_told_with_its_place_and_field(change, where):
+    second = {"id": "f", "t": 1, "type": "spawn", "agent": "a", **change}
+    with pytest.raises(StrettoError) as error:
+        read({**SMALL, "events": [*SMALL["events"], second]})
+    assert error.value.where == where
+
+
+def test_an_evidence_that_does_not_exist_is_refused():
+    events = [{**SMALL["events"][0], "stretto": {"trace": {"edges": {"0": ["causal", "hunch"]}}}}]
+    edges = [{"src": "e", "dst": "e", "type": "causal"}]
+    with pytest.raises(StrettoError):
+        read({**SMALL, "events": events, "edges": edges})
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"\xff\xfe", b'{"trace_id": "\xff"}', b"null"])
+def test_what_is_no_such_document_is_our_error(data):
+    with pytest.raises(StrettoError, match=r"^f\.json: "):
+        from_survey(data, "f.json")
+
+
+# ---- to the survey
+
+RICH = Trace(
+    id="t",
+    task="q",
+    topology="gossip",
+    harness="f00",
+    seed=0,
+    spec={"family": "demo"},
+    lineage=(Lineage(parent="t0", event="0#0", seed=9),),
+    attrs={"ended": "stop"},
+    agents=(Agent(id="0", role="lead"), Agent(id="0/0", parent="0")),
+    events=(
+        turn("0#0", 0.0, 1.0, tokens=Tokens(input=3, output=2)),
+        Event(id="0#1", kind="stop", agent="0", attrs={"t": 1, "role": 5, "from": "x"}),
+        Event(id="0#2", kind="orchestrator_decision", agent="0", start=2.0),
+    ),
+    edges=(Edge("0#0", "0#1", "rumour", "heuristic"), Edge("0#1", "0#2", "causal", "derived")),
+    scores=(
+        Score(channel="outcome", value=1.0),
+        Score(channel="price", value=2.0, kind="cost"),
+        Score(channel="outcome", value=0.5, agent="0"),
+    ),
+    contents={"h": "text"},
+)
+
+
+def test_all_but_the_texts_comes_back():
+    assert there_and_back(RICH) == replace(RICH, contents={})
+
+
+def test_what_is_written_is_valid():
+    assert_valid(to_survey(RICH))
+
+
+def test_required_costs_are_measured_where_they_are_not_recorded():
+    costs = to_survey(RICH)["costs"]
+    assert costs == {"price": 2.0, "tokens": 5.0, "wall_clock_s": 2.0}
+    recorded = replace(RICH, scores=(Score(channel="tokens", value=9.0, kind="cost"),))
+    assert to_survey(recorded)["costs"] == {"tokens": 9.0, "wall_clock_s": 2.0}
+
+
+def test_measured_costs_do_not_come_back_as_recorded():
+    assert there_and_back(trace(turn("0#0", 0.0, 1.0))).scores == ()
+
+
+def test_a_trace_without_events_is_refused():
+    with pytest.raises(StrettoError, match="at least one event"):
+        to_survey(Trace(id="t"))
+
+
+def test_a_graph_with_a_loop_can_be_written():
+    looped = trace(turn("0#0", 0.0, 1.0), event("0#1"), edges=[("0#0", "0#1"), ("0#1", "0#0")])
+    assert_valid(to_survey(looped))
+    assert there_and_back(looped) == looped
+
+
+def test_the_order_of_scores_comes_back():
+    scores = (Score(channel="m", value=1.0, kind="metric"), Score(channel="r", value=2.0))
+    given = trace(event("0#0"), scores=scores)
+    assert there_and_back(given) == given
+
+
+def test_no_score_of_a_doubled_channel_is_lost_in_silence():
+    scores = (Score(channel="r", value=1.0), Score(channel="r", value=2.0))
+    try:
+        given = there_and_back(trace(event("0#0"), scores=scores))
+    except StrettoError:
+        return
+    assert sorted(score.value for score in given.scores) == [1.0, 2.0]
+
+
+@examples(60, shrink=False)
+@given(traces(least_events=1))
+def test_any_trace_comes_back_but_for_its_texts_and_the_order_of_scores(given):
+    assert as_multiset(there_and_back(given)) == as_multiset(given)
+
+
+@examples(40, shrink=False)
+@given(traces(least_events=1))
+def test_any_trace_is_written_validly(given):
+    assert_valid(to_survey(given))
