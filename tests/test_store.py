@@ -190,18 +190,41 @@ def test_half_a_character_survives_or_is_refused_when_it_is_written(written):
     assert store.decode(data, "f") == [written]
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [
-        trace(event("0#0"), outcome=float("nan")),
-        trace(event("0#0"), outcome=float("inf")),
-        trace(event("0#0", attrs={"x": float("nan")})),
-        trace(event("0#0", duration=-1.0)),
-        trace(event("0#0"), event("0#0")),
-        trace(event("0#0"), edges=[("0#0", "nowhere")]),
-    ],
-    ids=["nan", "inf", "nan in attrs", "negative duration", "doubled id", "dangling edge"],
-)
+def nested(depth):
+    value = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+NAN = float("nan")
+UNREADABLE = {
+    "nan": trace(event("0#0"), outcome=NAN),
+    "inf": trace(event("0#0"), outcome=float("inf")),
+    "nan in the attributes of an event": trace(event("0#0", attrs={"x": [{"y": NAN}]})),
+    "nan in the attributes of an agent": trace(agents=(Agent(id="0", attrs={"x": NAN}),)),
+    "nan in the attributes of the trace": trace(attrs={"x": {"y": NAN}}),
+    "nan in the specification": trace(spec={"x": NAN}),
+    "negative duration": trace(event("0#0", duration=-1.0)),
+    "infinite start": trace(event("0#0", start=float("inf"))),
+    "nan as price": trace(event("0#0", price=NAN)),
+    "negative tokens": trace(event("0#0", tokens=Tokens(input=-1))),
+    "negative choice": trace(turn("0#0", chosen=-1)),
+    "nan as log-probability": trace(event("0#0", decision=Decision(logprobs=(NAN,)))),
+    "impossible candidate": trace(
+        event("0#0", decision=Decision(candidates=("a",), logprobs=(-float("inf"),)))
+    ),
+    "empty id": trace(event("", agent="0")),
+    "empty kind": trace(event("0#0", kind="")),
+    "evidence that does not exist": trace(event("0#0"), edges=[("0#0", "0#0", "x", "hunch")]),
+    "doubled id": trace(event("0#0"), event("0#0")),
+    "dangling edge": trace(event("0#0"), edges=[("0#0", "nowhere")]),
+    "a value that JSON has not": trace(event("0#0", attrs={"x": object()})),
+    "a value nested too deeply": trace(event("0#0", attrs={"x": nested(5_000)})),
+}
+
+
+@pytest.mark.parametrize("broken", UNREADABLE.values(), ids=UNREADABLE)
 def test_nothing_is_written_that_could_not_be_read(broken, tmp_path):
     with pytest.raises(StrettoError):
         store.write(tmp_path / "t.jsonl", [broken])
@@ -352,6 +375,11 @@ def test_a_doubled_record_of_the_graph_is_noticed(place):
     refused(b"\n".join([*LINES[:place], LINES[place], *LINES[place:]]))
 
 
+def test_an_end_record_may_count_only_events_and_edges():
+    (found,) = store.decode(file_of(EVENT + b"}"), "f")
+    assert [each.id for each in found.events] == ["0#1"]
+
+
 def test_wrong_counts_are_told_at_the_end_record():
     error = refused(file_of(EVENT + b"}", end=b'{"record":"end","events":2,"edges":0}'))
     assert error.where == "f:4"
@@ -467,6 +495,16 @@ def test_an_unfinished_write_is_invisible_until_it_is_whole(tmp_path):
     files.write_whole(path, chunks())
     assert seen == [False]
     assert path.read_bytes() == b"firstsecond"
+
+
+def test_who_is_reading_the_old_file_reads_it_to_its_end(tmp_path):
+    path = tmp_path / "t.jsonl"
+    store.write(path, [FULL])
+    before = path.read_bytes()
+    with path.open("rb") as reader:
+        store.write(path, [trace(event("0#0"))])
+        assert reader.read() == before
+    assert path.read_bytes() != before
 
 
 def test_writing_into_a_missing_folder_names_the_folder(tmp_path):

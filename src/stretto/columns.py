@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +50,13 @@ class Columns:
     output_tokens: Floats
     """Sampled tokens; NaN where the source gets them wrong."""
     parents: Parents
+
+    @cached_property
+    def last_end(self) -> float:
+        """Seconds at which the last event ends; NaN where no times are known."""
+        ends = self.start + np.nan_to_num(self.duration)
+        known = ends[~np.isnan(ends)]
+        return float(known.max()) if len(known) else float("nan")
 
     def is_kind(self, *kinds: str) -> NDArray[np.bool_]:
         """Mark the events whose kind is one of `kinds`."""

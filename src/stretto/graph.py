@@ -59,12 +59,15 @@ def children(columns: Columns) -> tuple[Ints, Ints]:
 def critical_path(trace: Trace, weight: NDArray[np.float64] | None = None) -> CriticalPath:
     """The heaviest chain of causes: `CP(v) = w(v) + max CP(u)` over the causes `u` of `v`.
 
+    Where an effect began before its cause had ended (a tool that starts while the turn still
+    streams), the time that both ran counts once.
     The weight of an event is its duration in seconds (0 where unknown) unless `weight` gives one an
     event. Of several heaviest chains, one that ends last in the record is returned.
     """
     columns = trace.columns
     own = np.nan_to_num(columns.duration) if weight is None else weight
-    total, best = _longest(topological_order(trace), columns.parents, own)
+    beside = _overlap(columns, own)
+    total, best = _longest(topological_order(trace), columns.parents, own, beside)
     if not len(total):
         return CriticalPath(0.0, ())
     rows = [len(total) - 1 - int(np.argmax(total[::-1]))]
@@ -74,18 +77,27 @@ def critical_path(trace: Trace, weight: NDArray[np.float64] | None = None) -> Cr
     return CriticalPath(seconds, tuple(reversed(rows)))
 
 
+def _overlap(columns: Columns, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Seconds, for each edge, that the effect had begun before the weight of its cause was over."""
+    source, target = columns.parents.source, _targets(columns.parents)
+    left = columns.start[source] + weight[source] - columns.start[target]
+    return np.clip(np.nan_to_num(left), 0.0, weight[source])
+
+
 def _longest(
-    order: Ints, parents: Parents, weight: NDArray[np.float64]
+    order: Ints, parents: Parents, weight: NDArray[np.float64], overlap: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], list[int]]:
     """Heaviest chain that ends at each row, and the row before it (-1 for none)."""
     offsets, source, own = parents.offsets.tolist(), parents.source.tolist(), weight.tolist()
+    beside: list[float] = overlap.tolist()
     total = [0.0] * len(own)
     best = [-1] * len(own)
     for row in order.tolist():
         longest, winner = 0.0, -1
-        for cause in source[offsets[row] : offsets[row + 1]]:
-            if total[cause] >= longest:
-                longest, winner = total[cause], cause
+        for place in range(offsets[row], offsets[row + 1]):
+            before = total[source[place]] - beside[place]
+            if before >= longest:
+                longest, winner = before, source[place]
         total[row] = own[row] + longest
         best[row] = winner
     return np.array(total), best

@@ -74,8 +74,18 @@ _HEADER_FIELDS = tuple(field.name for field in fields(Header))
 
 
 def write(path: str | Path, traces: Sequence[Trace]) -> None:
-    """Write traces to a file, whole or not at all."""
-    write_whole(Path(path), (encode(trace) for trace in traces))
+    """Write traces to a file, whole or not at all.
+
+    Raises `StrettoError` for a trace that could not be read back.
+    """
+    write_whole(Path(path), (_readable(trace) for trace in traces))
+
+
+def _readable(trace: Trace) -> bytes:
+    """The records of a trace, tried: fields of structs can hold what their types forbid."""
+    data = encode(trace)
+    decode(data, f"the trace {trace.id!r}")
+    return data
 
 
 def encode(trace: Trace) -> bytes:
@@ -99,6 +109,8 @@ def encode(trace: Trace) -> bytes:
     except UnicodeEncodeError as error:
         what = f"a text holds half a character: {error.object[error.start]!r}"
         raise StrettoError(what, ascii(trace.id), "replace lone surrogates") from None
+    except (TypeError, RecursionError) as error:
+        raise StrettoError(f"a value that JSON cannot hold: {error}", trace.id) from None
 
 
 def _end(trace: Trace) -> EndRecord:

@@ -43,6 +43,10 @@ def problems(trace: Trace) -> Iterator[Problem]:
     for index, score in enumerate(trace.scores):
         if not isfinite(score.value):
             yield Problem("score", index, "value", f"{score.value} is no value", "leave it out")
+    for index, agent in enumerate(trace.agents):
+        yield from _finite_only(agent.attrs, "agent", index, "attrs")
+    yield from _finite_only(trace.attrs, "trace", 0, "attrs")
+    yield from _finite_only(trace.spec, "trace", 0, "spec")
 
 
 def _doubled(names: Sequence[str], part: Part) -> Iterator[Problem]:
@@ -58,8 +62,17 @@ def _values(index: int, event: Event) -> Iterator[Problem]:
         value: float | None = getattr(event, field)
         if value is not None and not 0 <= value < inf:
             yield Problem("event", index, field, f"{value} is neither 0 nor positive and finite")
-    if event.attrs and not _finite(event.attrs):
-        yield Problem("event", index, "attrs", "a number that is not finite", "leave it out")
+    yield from _finite_only(event.attrs, "event", index, "attrs")
+
+
+def _finite_only(attrs: dict[str, Any], part: Part, index: int, field: str) -> Iterator[Problem]:
+    try:
+        fine = not attrs or _finite(attrs)
+    except RecursionError:
+        yield Problem(part, index, field, "a value that is nested too deeply")
+        return
+    if not fine:
+        yield Problem(part, index, field, "a number that is not finite", "leave it out")
 
 
 def _finite(value: Any) -> bool:

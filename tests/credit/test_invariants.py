@@ -283,6 +283,11 @@ def test_a_turn_without_a_decision_is_compared_by_role():
     assert assign_credit(bare, "return_to_go").value.tolist() == [1.0, -1.0]
 
 
+def test_where_time_has_no_price_a_turn_needs_no_time():
+    group = [trace(turn("0#0"), id=n, roles=SOLO, outcome=v) for n, v in (("a", 1.0), ("b", 0.0))]
+    assert assign_credit(group, "return_to_go").value.tolist() == [1.0, -1.0]
+
+
 def test_the_price_of_time_is_not_guessed_where_a_turn_has_no_time():
     group = [
         trace(turn("0#0", 0.0, 1.0), turn("0#1"), id=name, roles=SOLO, outcome=value)

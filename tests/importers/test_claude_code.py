@@ -420,3 +420,15 @@ def test_the_order_of_lines_of_other_types_changes_nothing(path):
 
 def test_stamps_are_what_the_harness_writes():
     assert stamp(1.5) == "2026-01-01T00:00:01.500Z"
+
+
+def test_the_price_that_early_versions_state_is_kept_once(path):
+    blocks = [assistant("m1", at, "x", costUSD=0.25) for at in (1, 2)]
+    trace, _ = read(path, user("go", 0), *blocks, assistant("m2", 3, "y"))
+    assert [event.price for event in kinds(trace, "decision")] == [0.25, None]
+
+
+def test_several_results_of_one_record_are_all_kept(path):
+    both = [{"type": "tool_result", "tool_use_id": name, "content": name} for name in ("a", "b")]
+    trace, _ = read(path, user("go", 0), user(both, 1), assistant("m1", 2, "ok"))
+    assert [trace.text(event.content) for event in kinds(trace, "tool_result")] == ["a", "b"]

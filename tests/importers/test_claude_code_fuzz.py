@@ -5,7 +5,7 @@ import tempfile
 from copy import deepcopy
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stretto.errors import StrettoError
@@ -14,8 +14,20 @@ from stretto.metrics import measure
 from stretto.store import decode, encode
 from stretto.validate import problems
 
-from .test_claude_code_team import LEAD, NEWS, PARENT, background, child, queued
-from .transcripts import answer, assistant, call, progress, spawn, user
+from .transcripts import (
+    LEAD,
+    NEWS,
+    PARENT,
+    answer,
+    assistant,
+    background,
+    call,
+    child,
+    progress,
+    queued,
+    spawn,
+    user,
+)
 
 RECORDS = [
     *PARENT[:2],
@@ -52,11 +64,13 @@ def check(data):
 places = st.integers(0, len(DATA) - 1)
 
 
+@settings(deadline=None)
 @given(places)
 def test_a_file_cut_at_any_byte(place):
     check(DATA[:place])
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(places, st.integers(0, 255)), max_size=20))
 def test_bytes_that_flipped(changes):
     data = bytearray(DATA)
@@ -65,11 +79,13 @@ def test_bytes_that_flipped(changes):
     check(bytes(data))
 
 
+@settings(deadline=None)
 @given(places, st.integers(0, 2000))
 def test_a_stretch_that_is_missing(place, length):
     check(DATA[:place] + DATA[place + length :])
 
 
+@settings(deadline=None)
 @given(st.permutations(RECORDS))
 def test_records_in_any_order(records):
     check(b"".join(json.dumps(entry).encode() + b"\n" for entry in records))
@@ -85,6 +101,7 @@ ODD = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_values_of_other_types_anywhere(data):
     records = json.loads(json.dumps(RECORDS))

@@ -127,3 +127,111 @@ def kinds(trace, *wanted):
 def arrows(trace, label=None):
     """Edges as (source, target), of one label or all."""
     return {(edge.src, edge.dst) for edge in trace.edges if label in (None, edge.label)}
+
+
+def child(agent="x1", prompt="look", at=3):
+    """A sub-agent's own records: two turns with a tool between them."""
+    return [
+        user(prompt, at),
+        assistant(f"{agent}-1", at + 1, call(f"{agent}-t"), stop="tool_use"),
+        answer(f"{agent}-t", at + 2),
+        assistant(f"{agent}-2", at + 4, "found"),
+    ]
+
+
+PARENT = [
+    user("go", 0),
+    assistant("m1", 2, spawn("t1"), stop="tool_use"),
+    came_back("t1", 8, "x1"),
+    assistant("m2", 10, "thanks"),
+]
+
+SHAPE = [
+    ("0", "human", 0, None),
+    ("0", "decision", 0, 2),
+    ("0", "spawn", 2, None),
+    ("0/0", "decision", 3, 1),
+    ("0/0", "tool_call", 4, 1),
+    ("0/0", "tool_result", 5, None),
+    ("0/0", "decision", 5, 2),
+    ("0/0", "return", 8, None),
+    ("0", "decision", 8, 2),
+]
+"""What the parent and its child did, in every layout."""
+
+
+def shape(trace):
+    return [(e.agent, e.kind, e.start, e.duration) for e in trace.events]
+
+
+def beside(path, *records, agent="x1"):
+    return write(path.parent / f"agent-{agent}.jsonl", *[side(r, agent) for r in records])
+
+
+def below(path, *records, agent="x1", folder="S/subagents"):
+    file = path.parent / folder / f"agent-{agent}.jsonl"
+    return write(file, *[side(r, agent) for r in records])
+
+
+def inline(*records):
+    """Records between those of the parent: one chain of parents, no agent id."""
+    previous, found = None, []
+    for entry in records:
+        found.append(entry | {"isSidechain": True, "parentUuid": previous})
+        previous = entry["uuid"]
+    return found
+
+
+def background(*delivery):
+    return [
+        user("go", 0),
+        assistant("m1", 2, spawn("t1"), stop="tool_use"),
+        launched("t1", 3, "x1"),
+        assistant("m2", 4, "waiting"),
+        *delivery,
+    ]
+
+
+def queued(text, at, operation="enqueue"):
+    return record("queue-operation", at, operation=operation, content=text)
+
+
+NEWS = news("x1", "t1")
+
+
+def teammate(tool, name, at):
+    extra = {"status": "teammate_spawned", "agent_id": f"{name}@team", "name": name}
+    return answer(tool, at, f"Spawned successfully.\nagent_id: {name}@team", extra)
+
+
+def letter(sender, text, summary=None):
+    extra = f' summary="{summary}"' if summary else ""
+    return f'<teammate-message teammate_id="{sender}"{extra}>\n{text}\n</teammate-message>'
+
+
+def gone(name):
+    return json.dumps({"type": "teammate_terminated", "message": f"{name} has shut down."})
+
+
+LEAD = [
+    user("build a team", 0, teamName="team"),
+    assistant("m1", 2, spawn("t1", name="alice", team_name="team"), stop="tool_use"),
+    teammate("t1", "alice", 3),
+    assistant("m2", 4, call("t2", "SendMessage", to="alice", message="start"), stop="tool_use"),
+    answer("t2", 5, "sent", {"success": True}),
+    assistant("m3", 6, "waiting"),
+    user(
+        letter("alice", "all done", "done")
+        + letter(
+            "alice",
+            json.dumps({"type": "idle_notification", "timestamp": "2026-01-01T00:00:08.5Z"}),
+        ),
+        9,
+    ),
+    assistant(
+        "m4", 10, call("t3", "SendMessage", to="alice", message={"type": "shutdown_request"})
+    ),
+    answer("t3", 11, "sent"),
+    user(letter("system", gone("alice")), 12),
+    assistant("m5", 13, "finished"),
+]

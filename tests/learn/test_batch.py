@@ -12,7 +12,9 @@ from stretto.policies.scripted import Scripted
 from stretto.rewards.mix import Mix, mixed
 from stretto.tasks.scouts import Scouts
 from stretto.team.engine import rollout
-from stretto.trace import Trace
+from stretto.team.noise import gumbel_argmax
+from stretto.team.protocols import Answer
+from stretto.trace import Trace, content_hash
 
 from ..examples import trace, turn
 from ..team.toy import Dice
@@ -21,8 +23,17 @@ GAME = Scouts(reliability=0.7, width=3, horizon=6)
 REWARD = mixed(Mix(), GAME.prices, step=0)
 
 
+class Loaded(Dice):
+    """Prefers the first candidates, so that every choice has a log-probability of its own."""
+
+    @staticmethod
+    def _answer(ask):
+        logprobs = tuple(-0.5 - 0.25 * place for place in range(len(ask.candidates)))
+        return Answer(gumbel_argmax(ask.key, ask.candidates, logprobs), "loaded", logprobs)
+
+
 def games(count=8):
-    return rollout(GAME, {"lead": Dice()}, range(count))
+    return rollout(GAME, {"lead": Loaded()}, range(count))
 
 
 def credited(traces, values=None):
@@ -66,6 +77,7 @@ def test_every_turn_is_a_row_with_its_own_credit():
         )
     ]
     assert rows == expected
+    assert len(set(batch.behaviour.tolist())) > 2
     assert batch.episodes == 8
 
 
@@ -95,8 +107,6 @@ def test_one_prompt_with_other_candidates_is_another_ask():
 
 
 def texts(*seen):
-    from stretto.trace import content_hash
-
     return {content_hash(text): text for text in seen}
 
 

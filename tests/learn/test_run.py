@@ -9,7 +9,7 @@ import torch
 from stretto import store
 from stretto.errors import StrettoError
 from stretto.learn import run_folder, session
-from stretto.learn.loop import exact_value, train
+from stretto.learn.loop import exact_value, learning_rate, save, take_step, train
 from stretto.learn.recipe import resolve
 from stretto.policies import tabular
 from stretto.team.replay import replay
@@ -138,6 +138,49 @@ def test_settings_of_the_loop_make_a_difference(settings, whole, tmp_path):
     assert metrics_of(run.folder)[-1]["value"] != metrics_of(whole.folder)[-1]["value"]
 
 
+# ---- the update
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [(0, 0.3 / 4), (1, 0.3 * 2 / 4 * 0.9), (3, 0.3 * 0.7), (6, 0.3 * 0.4), (9, 0.3 * 0.1)],
+)
+def test_the_learning_rate_rises_and_then_falls_to_the_end(step, expected):
+    assert learning_rate(recipe(steps=10, warmup=4), step) == pytest.approx(expected)
+
+
+def test_without_a_warm_up_the_learning_rate_only_falls():
+    assert learning_rate(recipe(steps=10, warmup=0), 0) == pytest.approx(0.3)
+
+
+def test_the_learning_rate_is_that_of_the_step(whole):
+    (group,) = whole.optimiser.param_groups
+    assert group["lr"] == pytest.approx(learning_rate(whole.recipe, STEPS - 1))
+
+
+def metrics_at(step, folder, **settings):
+    """Of one step of an untrained run."""
+    run = session.start(recipe(**settings), folder)
+    run.step = step
+    return take_step(run)[1]
+
+
+@pytest.mark.parametrize("step", [0, 3])
+def test_entropy_is_rewarded_less_and_less(step, tmp_path):
+    without = metrics_at(step, tmp_path / "without", entropy=0.0)
+    bonus = metrics_at(step, tmp_path / "bonus", entropy=0.5)
+    weight = 0.5 * (1 - step / STEPS)
+    assert bonus["entropy"] == without["entropy"] > 0
+    assert bonus["loss"] == pytest.approx(without["loss"] - weight * without["entropy"])
+
+
+def test_a_gradient_is_shortened_to_the_longest_allowed(tmp_path):
+    short = session.start(recipe(gradient_norm=1e-14, entropy=0.0), tmp_path / "short")
+    _, metrics = take_step(short)
+    assert metrics["gradient_norm"] > 1e-3
+    assert exact_value(short) == pytest.approx(short.oracle.baselines["random"], abs=1e-4)
+
+
 # ---- resume
 
 
@@ -211,6 +254,12 @@ def test_the_time_and_the_tokens_of_all_sessions_count(tmp_path):
     assert resumed.seconds > run.seconds
 
 
+def test_tokens_of_earlier_sessions_are_in_the_checkpoint(stopped):
+    stopped.tokens_before = {"generated": 70, "trained": 30}
+    save(stopped)
+    assert session.resume(stopped.folder).tokens == {"generated": 70, "trained": 30}
+
+
 def test_files_that_lost_what_the_checkpoint_counts_are_not_gone_on_with(tmp_path):
     run = session.start(recipe(), tmp_path / "run")
     train(run, ignore, lambda: run.step >= 3)
@@ -239,6 +288,12 @@ def test_only_the_newest_checkpoint_is_kept(stopped):
     assert checkpoints(stopped.folder) == ["checkpoint-3.pt"]
     train(stopped, ignore, never)
     assert checkpoints(stopped.folder) == ["checkpoint-7.pt"]
+
+
+def test_a_step_may_be_saved_twice(stopped):
+    save(stopped)
+    assert checkpoints(stopped.folder) == ["checkpoint-3.pt"]
+    assert session.resume(stopped.folder).step == 3
 
 
 @pytest.mark.parametrize("call", ["torch.save", "os.fsync", "os.replace"])

@@ -18,6 +18,7 @@ from stretto.team.engine import fingerprint, rollout
 from stretto.team.protocols import (
     Aggregate,
     Call,
+    Choice,
     Delegate,
     Despawn,
     Message,
@@ -262,7 +263,9 @@ def test_an_agent_that_is_removed_while_it_thinks_does_nothing():
 
 def test_a_message_to_an_agent_that_left_reaches_nobody():
     turns = {"0": [(WORKER, Despawn("0/0"), Message("0/0", "hello"))], "0/0": [()]}
-    assert [e.id for e in perform(turns).events] == ["0#0", "0#1", "0#2", "0#3"]
+    reactions = {"message": (Return("heard"),), "spawn": ()}
+    done = perform(turns, reactions=reactions)
+    assert [e.id for e in done.events] == ["0#0", "0#1", "0#2", "0#3"]
 
 
 def test_an_agent_that_leaves_without_a_return_is_waited_for_no_longer():
@@ -484,6 +487,15 @@ def test_an_undeclared_role_that_decides_gets_a_suggestion():
     assert error.hint == 'did you mean "worker"?'
 
 
+def test_types_must_fit_the_candidates():
+    class Untyped(Play):
+        def choose(self, world, team, agent):
+            return Choice("", ("a", "b"), ("stop",))
+
+    with pytest.raises(StrettoError, match="0#0: 1 types for 2 candidates"):
+        rollout(Untyped({}), POLICIES, [0])
+
+
 # ---- batching and determinism
 
 
@@ -493,6 +505,21 @@ def test_each_role_is_asked_once_a_round_for_all_episodes():
     rollout(Play(turns), {"lead": lead, "worker": worker}, range(5))
     assert lead.calls == [["0#0"] * 5, ["0#3"] * 5]
     assert worker.calls == [["0/0#0", "0/1#0"] * 5]
+
+
+def test_what_comes_in_between_the_question_and_the_answer_is_not_answered_by_it():
+    """At 1 the worker returns in the round in which the lead is asked: its next turn answers."""
+    turns = {
+        "0": [(WORKER, Call("quick")), (Call("quick"),), STOP],
+        "0/0": [(Call("quick"),), (Return("a"),)],
+    }
+    done = perform(turns, reactions={"spawn": (Call("quick"),)})
+    asked = [e.id for e in done.events if e.kind == "decision" and e.start == 1.0]
+    assert asked == ["0/0#2", "0#4"]
+    assert edges_to(done, "0#4") == {("0#3", "tool_dependency"), ("0#0", "temporal")}
+    returned = next(e.id for e in done.events if e.kind == "return")
+    later = next(e.id for e in done.events if e.agent == "0" and e.id > "0#4" and e.decision)
+    assert (returned, "return") in edges_to(done, later)
 
 
 def test_a_policy_is_not_asked_more_often_for_more_episodes():

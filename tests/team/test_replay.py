@@ -345,6 +345,29 @@ def test_a_branch_shares_every_draw_that_it_can():
     assert {agent: three[agent] for agent in ("0/0", "0/1")} == {a: two[a] for a in ("0/0", "0/1")}
 
 
+def test_another_seed_draws_anew_what_tools_answer():
+    lead = {"lead": Scripted(lambda ask: "three" if ask.event == "0#0" else "stop")}
+    (recorded,) = rollout(SCOUTS, lead, [11])
+
+    def looks(done):
+        return [e.attrs["colour"] for e in done.events if e.kind == "tool_result"]
+
+    branches = [fork(recorded, SCOUTS, "0#0", lead, seed) for seed in range(12)]
+    assert len({tuple(looks(each)) for each in branches}) > 2
+    assert all(SCOUTS.begin(each.seed) == SCOUTS.begin(11) for each in branches)
+
+
+def test_another_seed_draws_anew_what_is_decided():
+    """After one and the same look, the lead decides this way or that."""
+    first = {"lead": Scripted(lambda ask: "one" if ask.event == "0#0" else "stop")}
+    (recorded,) = rollout(SCOUTS, first, [11])
+    at = next(event.id for event in recorded.events if event.kind == "tool_call")
+    branches = [fork(recorded, SCOUTS, at, {"lead": Dice()}, seed) for seed in range(12)]
+    seconds = [[e.decision for e in each.events if e.decision][1] for each in branches]
+    assert len({each.observation for each in seconds}) == 1
+    assert len({each.choice for each in seconds}) > 1
+
+
 def test_only_what_follows_the_fork_is_asked_of_the_live_policy():
     recorded = RECORDED[0]
     dice = Dice()

@@ -4,10 +4,11 @@ import pytest
 from msgspec.structs import replace
 
 from stretto.tasks.scouts import Scouts
+from stretto.team.protocols import Call, Message, Spawn
 from stretto.team.state import ROOT, apply, child_path, fold, new_team
 from stretto.trace import Event
 
-from .toy import Crew, Dice, crew, ended
+from .toy import POLICIES, Crew, Dice, Play, crew, ended
 
 
 def event(name, kind, start=1.0, **fields):
@@ -141,6 +142,26 @@ def test_the_team_is_the_fold_of_its_events(seed, latency):
     dice = Dice()
     task = Crew(message_latency=latency)
     episode, done = ended(task, {"lead": dice, "worker": dice}, seed)
+    assert fold(done) == episode.team
+
+
+def test_a_message_that_was_answered_is_done_with():
+    heard = (lambda agent: any(e.kind == "message" for e in agent.arrived)), ()
+    turns = {"0": [(Spawn("worker"), Message("0/0", "hello"))], "0/0": [heard]}
+    episode, done = ended(Play(turns, message_latency=0.5), POLICIES, 0)
+    assert (episode.team["0/0"].arrived, episode.team["0/0"].coming) == ([], {})
+    assert fold(done) == episode.team
+
+
+def test_what_arrived_is_in_the_order_of_arrival():
+    """A message at 0.5, a result at 1 and one at 3, to an agent that does not decide again."""
+    turns = {
+        "0": [(Spawn("worker"), Message("0/0", "hello"))],
+        "0/0": [(Call("slow"), Call("quick"))],
+    }
+    episode, done = ended(Play(turns, message_latency=0.5), POLICIES, 0)
+    kinds = ["message", "tool_result", "tool_result"]
+    assert [each.kind for each in episode.team["0/0"].arrived] == kinds
     assert fold(done) == episode.team
 
 

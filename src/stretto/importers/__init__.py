@@ -83,7 +83,8 @@ def detect(path: str | Path) -> str:
                 return candidate
             if likeness.score > closest.score or not name:
                 closest, name = likeness, candidate
-    hint = f"closest is {name}, but {closest.why}"
+    near = f"closest is {name}, but" if closest.score else f"nothing comes close: as {name},"
+    hint = f"{near} {closest.why}"
     raise StrettoError(f"no known format; looked for {', '.join(IMPORTERS)}", str(path), hint)
 
 

@@ -7,7 +7,8 @@
 | threads | `claude_code_threads` | records to sessions and agents, each once |
 | turns | `claude_code_turns` | records to model calls, with tokens |
 | calls, tree | `claude_code_calls`, `claude_code_tree` | calls with results; who spawned whom |
-| events | `claude_code_events`, `claude_code_team`, `claude_code_mail` | events and edges |
+| events | `claude_code_events`, `…_lanes`, `…_returns`, `…_letters`, `…_mail` | what happened |
+| session | `claude_code_weave`, `…_team`, `…_report` | all agents of a session together |
 
 What the source does not say stays unknown: an interrupted spawn has no return, and an agent without
 a transcript has no turns (`attrs.transcript` is false). The report counts both.

@@ -145,6 +145,7 @@ def _decision(loom: Loom, lane: Lane, number: int, tools: Sequence[str], placeho
         content=loom.store("\n\n".join(b.text for b in turn.blocks if b.text)),
         decision=Decision(type=_decision_type(tools, is_last)),
         tokens=tokens_of(turn, placeholders),
+        price=turn.price,
         attrs=_turn_attrs(loom, turn, lane),
     )
 

@@ -98,6 +98,7 @@ class Record(Struct, frozen=True, gc=False, rename="camel"):
     version: str | None = None
     cwd: str | None = None
     git_branch: str | None = None
+    cost_usd: float | None = field(default=None, name="costUSD")
 
 
 class Progress(Struct, frozen=True, gc=False, rename="camel"):

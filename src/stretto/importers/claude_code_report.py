@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from stretto.importers.claude_code_events import Lane
-from stretto.importers.claude_code_records import Record, Transcript
+from stretto.importers.claude_code_records import Entry, Record, Transcript
 from stretto.importers.claude_code_threads import kind_of
 from stretto.importers.claude_code_weave import Woven
 from stretto.importers.loom import Source
@@ -24,7 +24,7 @@ class _Counts:
 
     def __init__(self) -> None:
         self.kinds: Counter[tuple[str, str]] = Counter()
-        self.skipped: Counter[tuple[str, str]] = Counter()
+        self.skipped: dict[str, Counter[str]] = {}
         self.duplicates: Counter[str] = Counter()
         self.unpaired: Counter[str] = Counter()
         self.unreliable: dict[str, list[Source]] = {}
@@ -33,13 +33,15 @@ class _Counts:
     def add(self, woven: Woven) -> None:
         self.duplicates.update(woven.session.duplicates)
         self.duplicates.update(woven.copies)
-        self.skipped.update(woven.session.dropped)
+        for (file, kind), count in woven.session.dropped.items():
+            self.skipped.setdefault(file, Counter())[kind] += count
         for draft in woven.drafts:
             self.kinds[draft.source.file, draft.event.kind] += 1
             if draft.event.tokens is not None and draft.event.tokens.unreliable:
                 self.unreliable.setdefault(draft.source.file, []).append(draft.source)
         for lane in woven.lanes:
-            self.skipped.update(_skipped(lane))
+            for entry in _skipped(lane):
+                self.skipped.setdefault(entry.file, Counter())[_kind(entry.record)] += 1
         self._add_notices(woven)
 
     def _add_notices(self, woven: Woven) -> None:
@@ -52,8 +54,9 @@ class _Counts:
                     self._note(call.entry.source, f"{_name(lane)} never returned")
             elif lane.node.parent is None and not lane.is_main and lane.entries:
                 self._note(lane.entries[0].source, f"no spawn is recorded for {_name(lane)}")
+        lanes = {lane.path: lane for lane in woven.lanes}
         for path, missing in _unrecorded(woven):
-            lane = next(lane for lane in woven.lanes if lane.path == path)
+            lane = lanes[path]
             what = f"the last answer of {_name(lane)} is not recorded: {missing:.1f} s of its work"
             self._note(lane.entries[-1].source, what)
 
@@ -62,10 +65,7 @@ class _Counts:
 
     def report(self, transcript: Transcript) -> FileReport:
         file = transcript.file
-        skipped = Counter(transcript.skipped)
-        for (name, kind), count in self.skipped.items():
-            if name == file:
-                skipped[kind] += count
+        skipped = Counter(transcript.skipped) + self.skipped.get(file, Counter())
         return FileReport(
             file=file,
             records=len(transcript.entries),
@@ -93,10 +93,10 @@ def _name(lane: Lane) -> str:
     return f"agent {lane.path} ({name})" if name else f"agent {lane.path}"
 
 
-def _skipped(lane: Lane) -> Iterator[tuple[str, str]]:
+def _skipped(lane: Lane) -> Iterator[Entry]:
     for position, entry in enumerate(lane.entries):
         if position not in lane.used:
-            yield entry.file, _kind(entry.record)
+            yield entry
 
 
 def _kind(record: Record) -> str:

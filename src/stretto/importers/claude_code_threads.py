@@ -33,8 +33,6 @@ class Meta(Struct, frozen=True, rename="camel"):
     agent_type: str | None = None
     description: str | None = None
     tool_use_id: str | None = None
-    parent_agent_id: str | None = None
-    spawn_depth: int | None = None
     name: str | None = None
     model: str | None = None
 
@@ -62,6 +60,8 @@ class Thread(Struct, frozen=True):
     """The agent's id in the source; empty for the session itself."""
     source: Source
     entries: tuple[Entry, ...]
+    name: str | None = None
+    """What the team calls it."""
     meta: Meta = Meta()
 
     @property
@@ -217,7 +217,10 @@ class _Sorting:
             if source == "progress" and ("file", key) in self.entries:
                 self.dropped.update((e.file, "progress/agent_progress") for e in entries)
             else:
-                found.append(Thread(key, source, tuple(entries), metas.get(key, Meta())))
+                meta = metas.get(key, Meta())
+                names = (e.record.agent_name for e in entries if e.record.agent_name)
+                name = meta.name or next(names, None)
+                found.append(Thread(key, source, tuple(entries), name, meta))
         return sorted(found, key=lambda thread: thread.source != "main")
 
     def _add(self, source: Source, key: str, entry: Entry) -> None:

@@ -30,7 +30,7 @@ class Node(Struct, frozen=True):
     def name(self) -> str | None:
         """What the source calls it."""
         given = input_of(self.call, SpawnInput).name if self.call else None
-        return given or (_name(self.thread) if self.thread else None) or self.key or None
+        return given or (self.thread.name if self.thread else None) or self.key
 
     @property
     def is_teammate(self) -> bool:
@@ -80,7 +80,7 @@ class _Growing:
         self.calls = calls
         self.by_key = {thread.key: thread for thread in threads if thread.source != "main"}
         self.by_call = {t.call: t for t in self.by_key.values() if t.call is not None}
-        self.by_name = {_name(t): t for t in self.by_key.values() if _name(t) is not None}
+        self.by_name = {t.name: t for t in self.by_key.values() if t.name is not None}
         self.nodes: list[Node] = []
         self.paths: dict[str, str] = {}
         self.spawned: dict[CallKey, str] = {}
@@ -130,7 +130,7 @@ class _Growing:
         thread = self.by_key.get(key or "") or self.by_call.get(call.block.id or "")
         evidence: Evidence = "recorded"
         if thread is None:
-            thread, evidence = self.by_name.get(input_of(call, SpawnInput).name), "derived"
+            thread, evidence = self.by_name.get(input_of(call, SpawnInput).name or ""), "derived"
         if thread is None and key is None:
             thread, evidence = self._by_prompt(call), "heuristic"
         if thread is not None and thread.key in self.paths:
@@ -144,10 +144,6 @@ class _Growing:
         """A thread that was asked exactly this and that nothing else names."""
         waiting = self.by_prompt.get(_normal(input_of(call, SpawnInput).prompt or ""))
         return waiting.pop(0) if waiting else None
-
-
-def _name(thread: Thread) -> str | None:
-    return thread.meta.name or thread.entries[0].record.agent_name
 
 
 def _normal(text: str) -> str:

@@ -50,6 +50,12 @@ class Turn(Struct, frozen=True):
         return None if model == "<synthetic>" else model
 
     @property
+    def price(self) -> float | None:
+        """US dollars, which only early versions state."""
+        stated = [entry.record.cost_usd for entry in self.entries]
+        return max((cost for cost in stated if cost is not None and cost >= 0), default=None)
+
+    @property
     def is_synthetic(self) -> bool:
         """Whether the harness wrote it, as it does when the API fails."""
         flagged = self.entries[0].record.is_api_error_message

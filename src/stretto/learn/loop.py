@@ -17,7 +17,6 @@ from stretto.learn.losses import divergence, entropy, policy_loss
 from stretto.learn.recipe import Recipe, TrainConfig
 from stretto.policies.trainable import Trainable
 from stretto.rewards.mix import mixed
-from stretto.rewards.stream import Reward
 from stretto.tasks.oracle import Oracle, policy_probabilities
 from stretto.team.engine import rollout
 from stretto.team.noise import key_of
@@ -79,12 +78,15 @@ def take_step(run: Run) -> tuple[Sequence[Trace], Metrics]:
     config = run.recipe.train
     traces = rollout(run.task, dict.fromkeys(run.task.harness.roles, run.policy), _seeds(run))
     reward = mixed(run.recipe.reward, run.task.prices, run.step)
-    credit = assign_credit(traces, config.credit, unit="turn", reward=reward)
+    earned = {trace.id: reward(trace) for trace in traces}
+    credit = assign_credit(
+        traces, config.credit, unit="turn", reward=lambda trace: earned[trace.id]
+    )
     batch = make_batch(traces, credit, run.task.harness.system, config.normalise)
     losses = [_update(run, batch) for _ in range(config.epochs)]
     run.policy.updated()
     metrics = {
-        "reward": _mean_return(traces, reward),
+        "reward": _mean([stream and stream.total for stream in earned.values()]),
         "outcome": _mean([trace.reward("outcome") for trace in traces]),
         "value": exact_value(run),
         **losses[-1],
@@ -160,11 +162,6 @@ def _reference(run: Run, batch: Batch) -> list[Tensor]:
     assert run.reference is not None
     with torch.no_grad():
         return [each.double() for each in run.reference.log_probs(batch.asks)]
-
-
-def _mean_return(traces: Sequence[Trace], reward: Reward) -> float | None:
-    streams = [reward(trace) for trace in traces]
-    return _mean([None if stream is None else stream.total for stream in streams])
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -125,6 +125,8 @@ def _assemble(recipe: Recipe, folder: Path, policy: Trainable | None = None) -> 
     task = build(recipe.task)
     policy = policy or build_policy(recipe.policy)
     config = recipe.policy
-    optimiser = torch.optim.AdamW(policy.parameters(), lr=config.learning_rate, weight_decay=0.0)
+    optimiser = torch.optim.AdamW(
+        policy.parameters(), lr=config.learning_rate, weight_decay=0.0, fused=True
+    )
     reference = build_policy(recipe.policy) if recipe.train.kl else None
     return Run(recipe, folder, task, oracle_of(task), policy, reference, optimiser)

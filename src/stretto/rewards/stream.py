@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import isnan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +57,5 @@ def scale(stream: Stream, factor: float) -> Stream:
 
 def end_of(trace: Trace) -> float:
     """Seconds at which the last event ends; 0 where no times are known."""
-    columns = trace.columns
-    ends = columns.start + np.nan_to_num(columns.duration)
-    return float(np.nanmax(ends)) if len(ends) and not np.isnan(ends).all() else 0.0
+    end = trace.columns.last_end
+    return 0.0 if isnan(end) else end

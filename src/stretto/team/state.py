@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 
 from stretto.trace import Event, Trace
 
@@ -47,6 +48,10 @@ class Team:
     time: float = 0.0
     alive: int = 1
     stopped: bool = False
+    written: int = 0
+    """How many messages and delegations there were so far."""
+    transit: list[tuple[float, int, Event]] = field(default_factory=list)
+    """Heap of what is written and not yet read: when it arrives, a running number, the event."""
 
     def __getitem__(self, agent: str) -> AgentState:
         """The agent with this path."""
@@ -96,6 +101,7 @@ def child_path(agent: AgentState) -> str:
 def apply(team: Team, event: Event, causes: Collection[str]) -> None:
     """Fold one event into the team, in place; `causes` are the events that its edges come from."""
     team.time = event.start or 0.0
+    settle(team)
     agent = team.agents[event.agent]
     agent.counter += 1
     if event.kind in _CHANGES:
@@ -113,10 +119,8 @@ def deliver(team: Team, event: Event) -> None:
 
 def settle(team: Team) -> None:
     """Deliver all that is due by now, in place."""
-    for agent in team.agents.values():
-        for event in list(agent.coming.values()):
-            if end_of(event) <= team.time:
-                deliver(team, event)
+    while team.transit and team.transit[0][0] <= team.time:
+        deliver(team, heappop(team.transit)[2])
 
 
 def _answer(agent: AgentState, causes: Collection[str]) -> None:
@@ -153,6 +157,8 @@ def _result(team: Team, agent: AgentState, event: Event) -> None:
 
 def _write(team: Team, agent: AgentState, event: Event) -> None:
     team.agents[event.to or ""].coming[event.id] = event
+    heappush(team.transit, (end_of(event), team.written, event))
+    team.written += 1
     if not event.duration:
         deliver(team, event)
 
