@@ -1,6 +1,6 @@
 """A trace as numpy columns, so that a million events are ordinary."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -54,14 +54,14 @@ class Columns:
     @cached_property
     def last_end(self) -> float:
         """Seconds at which the last event ends; NaN where no times are known."""
-        ends = self.start + np.nan_to_num(self.duration)
+        ends = self.start + np.where(np.isnan(self.duration), 0.0, self.duration)
         known = ends[~np.isnan(ends)]
         return float(known.max()) if len(known) else float("nan")
 
     def is_kind(self, *kinds: str) -> NDArray[np.bool_]:
         """Mark the events whose kind is one of `kinds`."""
-        codes = [code for code, kind in enumerate(self.kinds) if kind in kinds]
-        return np.isin(self.kind, codes)
+        wanted = np.array([kind in kinds for kind in self.kinds], dtype=bool)
+        return wanted[self.kind]
 
 
 def build_columns(trace: Trace) -> Columns:
@@ -81,8 +81,8 @@ def build_columns(trace: Trace) -> Columns:
         agents=agents,
         start=_floats([event.start for event in events]),
         duration=_floats([event.duration for event in events]),
-        input_tokens=_floats([_input_tokens(event) for event in events]),
-        output_tokens=_floats([_output_tokens(event) for event in events]),
+        input_tokens=_tokens(events, _input_tokens),
+        output_tokens=_tokens(events, _output_tokens),
         parents=_parents(trace, row),
     )
 
@@ -95,6 +95,14 @@ def _encode(words: Iterable[str], known: tuple[str, ...]) -> tuple[Ints, tuple[s
 
 def _floats(values: Sequence[float | None]) -> Floats:
     return np.array(values, dtype=np.float64)  # None becomes NaN
+
+
+def _tokens(events: Sequence[Event], count: Callable[[Event], float | None]) -> Floats:
+    values = np.full(len(events), np.nan)
+    for row, event in enumerate(events):
+        if event.tokens is not None:  # most events are no turns
+            values[row] = count(event)
+    return values
 
 
 def _input_tokens(event: Event) -> float | None:

@@ -14,7 +14,7 @@ from stretto.files import read_bytes, write_whole
 from stretto.team.noise import gumbel_argmax
 from stretto.team.protocols import Answer, Ask
 
-SLOTS = 100_000
+SLOTS = 20_000
 """Most pairs of observation and choice."""
 
 

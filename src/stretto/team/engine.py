@@ -10,6 +10,7 @@ import gc
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from heapq import heappop, heappush
 from typing import Any
 
@@ -27,6 +28,7 @@ from stretto.team.protocols import (
     Delegate,
     Despawn,
     Effect,
+    Harness,
     Message,
     Policy,
     Return,
@@ -69,6 +71,7 @@ class Episode:
     """A running episode: the record, and what is folded from it."""
 
     task: Task
+    harness: Harness
     seed: int
     world: Any
     team: Team
@@ -99,7 +102,7 @@ def begin(task: Task, seed: int, seed_of: SeedOf | None = None) -> Episode:
     """An episode before its first event; `seed_of` may give single events another seed."""
     harness = task.harness
     team = new_team(harness.root)
-    episode = Episode(task, seed, task.begin(seed), team, seed_of or (lambda _event: seed))
+    episode = Episode(task, harness, seed, task.begin(seed), team, seed_of or (lambda _event: seed))
     episode.agents.append(Agent(id=ROOT, role=harness.root))
     episode.reached[ROOT] = None
     return episode
@@ -138,7 +141,7 @@ def _without_collector() -> Generator[None]:
 
 def finish(episode: Episode, lineage: tuple[Lineage, ...] = ()) -> Trace:
     """The trace of an ended episode, with its team scores."""
-    task, harness = episode.task, episode.task.harness
+    task, harness = episode.task, episode.harness
     state.settle(episode.team)
     scores = task.scores(episode.world)
     return Trace(
@@ -199,7 +202,7 @@ def _open(episode: Episode, agent: AgentState, choice: Choice) -> Open:
         raise StrettoError(
             f"{len(choice.types)} types for {len(choice.candidates)} candidates", event
         )
-    system = episode.task.harness.system
+    system = episode.harness.system
     ask = Ask(event, system, choice.observation, choice.candidates, agent.role, key)
     observation = _keep(episode, choice.observation)
     return Open(agent, choice, ask, observation, tuple(agent.arrived))
@@ -221,7 +224,7 @@ def _ask(opened: Sequence[Open], policies: Mapping[str, Policy]) -> list[Answer]
 
 def _decide(episode: Episode, item: Open, answer: Answer) -> None:
     agent, choice = item.agent, item.choice
-    thinking = episode.task.harness.thinking.get(agent.role, 0.0)
+    thinking = episode.harness.thinking.get(agent.role, 0.0)
     decision = Decision(
         type=choice.types[answer.chosen] if choice.types else "act",
         candidates=choice.candidates,
@@ -268,7 +271,7 @@ def _perform(episode: Episode, agent: AgentState, cause: Event, effects: Sequenc
 
 
 def _spawn(episode: Episode, agent: AgentState, cause: Event, effect: Spawn) -> None:
-    harness = episode.task.harness
+    harness = episode.harness
     if episode.team.alive >= harness.capacity:
         raise StrettoError(
             f"a spawn would exceed the capacity of {harness.capacity} agents",
@@ -284,9 +287,9 @@ def _spawn(episode: Episode, agent: AgentState, cause: Event, effect: Spawn) -> 
 
 
 def _call(episode: Episode, agent: AgentState, cause: Event, effect: Call) -> None:
-    tool = episode.task.harness.tools.get(effect.tool)
+    tool = episode.harness.tools.get(effect.tool)
     if tool is None:
-        hint = did_you_mean(effect.tool, episode.task.harness.tools)
+        hint = did_you_mean(effect.tool, episode.harness.tools)
         raise StrettoError(f'no tool "{effect.tool}" in the harness', agent.id, hint)
     latency = tool.latency if effect.latency is None else effect.latency
     event = _emit(
@@ -306,7 +309,7 @@ def _answer(episode: Episode, agent: AgentState, call: Event) -> None:
     if not agent.alive:
         return
     result = episode.task.call(episode.world, call, key_of(episode.seed_of(call.id), call.id))
-    declared = episode.task.harness.tools[call.tool or ""].trusted
+    declared = episode.harness.tools[call.tool or ""].trusted
     event = _emit(
         episode,
         agent,
@@ -327,7 +330,7 @@ def _message(episode: Episode, agent: AgentState, cause: Event, effect: Message 
         hint = did_you_mean(effect.to, episode.team.agents)
         raise StrettoError(f'no agent "{effect.to}" to write to', agent.id, hint)
     kind = "delegate" if isinstance(effect, Delegate) else "message"
-    latency = episode.task.harness.message_latency
+    latency = episode.harness.message_latency
     event = _emit(
         episode,
         agent,
@@ -436,15 +439,20 @@ def _emit(
 def _record(episode: Episode, event: Event, causes: Sequence[tuple[str, str]]) -> None:
     """Write the event down, then fold it: the only place where an episode changes."""
     episode.events.append(event)
-    episode.edges.extend(Edge(source, event.id, label) for source, label in causes)
-    state.apply(episode.team, event, [source for source, _ in causes])
+    for source, label in causes:
+        episode.edges.append(Edge(source, event.id, label))
+    answered = [source for source, _ in causes] if event.kind == "decision" else ()
+    state.apply(episode.team, event, answered)
     episode.task.apply(episode.world, event)
-    if len(episode.events) >= episode.task.harness.max_events:
+    if len(episode.events) >= episode.harness.max_events:
         episode.ended = episode.ended or "limit"
 
 
+_hash = lru_cache(maxsize=4096)(content_hash)
+
+
 def _keep(episode: Episode, text: str) -> str:
-    reference = content_hash(text)
+    reference = _hash(text)
     episode.contents[reference] = text
     return reference
 
