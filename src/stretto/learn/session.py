@@ -32,6 +32,7 @@ def resume(folder: Path, recipe: Recipe | None = None) -> Run:
     Raises `StrettoError` where there is no run, it is complete, or `recipe` differs from its own.
     """
     if run_folder.read_result(folder) is not None:
+        _leave(folder)  # it may have been killed between its result and its report
         hint = f"see it with: stretto eval {folder}"
         raise StrettoError("the run is complete: nothing to go on with", str(folder), hint)
     saved = run_folder.reopen(folder, recipe)
@@ -45,14 +46,20 @@ def resume(folder: Path, recipe: Recipe | None = None) -> Run:
 
 def finish(run: Run) -> dict[str, Any]:
     """Write the learned policy, the result and the report of a complete run."""
-    from stretto.viewer.report import write_report
-
     run.policy.export(run.folder / "weights")
     result = summary(run)
     run_folder.write_result(run.folder, result)
-    write_report(run.folder, run.folder / "report.html")
-    run_folder.drop_checkpoints(run.folder)
+    _leave(run.folder)
     return result
+
+
+def _leave(folder: Path) -> None:
+    """What a complete run still needs: its report, and no checkpoint."""
+    from stretto.viewer.report import write_report
+
+    if not (folder / "report.html").exists():
+        write_report(folder, folder / "report.html")
+    run_folder.drop_checkpoints(folder)
 
 
 def evaluate(folder: Path, episodes: int) -> dict[str, Any]:
