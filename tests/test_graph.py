@@ -117,6 +117,28 @@ def test_the_critical_path_can_be_taken_on_other_weights():
     assert path_of(DIAMOND, weight) == (7.0, ["a", "b", "d", "e"])
 
 
+def spans(*rows):
+    """A chain of events of these starts and ends."""
+    events = [event(f"e{n}", start=s, duration=e - s) for n, (s, e) in enumerate(rows)]
+    return critical_path(trace(*events, edges=chain(*(each.id for each in events)))).seconds
+
+
+@pytest.mark.parametrize(
+    ("rows", "seconds"),
+    [
+        ([(0.0, 2.0), (2.0, 5.0)], 5.0),
+        ([(0.0, 2.0), (3.0, 6.0)], 5.0),
+        ([(0.0, 4.0), (1.0, 6.0)], 6.0),
+        ([(0.0, 4.0), (1.0, 2.0)], 4.0),
+        ([(0.0, 4.0), (1.0, 3.0), (3.0, 9.0)], 9.0),
+        ([(5.0, 7.0), (0.0, 1.0)], 2.0),
+    ],
+    ids=["touching", "a gap", "an overlap", "inside", "two overlaps", "clocks that disagree"],
+)
+def test_time_in_which_cause_and_effect_both_run_counts_once(rows, seconds):
+    assert spans(*rows) == seconds
+
+
 def test_a_deep_chain_is_no_problem():
     ids = [f"e{index}" for index in range(20_000)]
     deep = trace(*(event(name, duration=1.0) for name in reversed(ids)), edges=chain(*ids))
@@ -126,19 +148,21 @@ def test_a_deep_chain_is_no_problem():
 
 @st.composite
 def graphs(draw):
-    """Durations (some unknown) and edges from lower to higher names, records in any order."""
+    """Durations and starts (some unknown), edges to higher names, records in any order."""
     size = draw(st.integers(1, 6))
     pairs = [(a, b) for b in range(size) for a in range(b)]
     edges = draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
     durations = draw(
         st.lists(st.none() | st.sampled_from([0.0, 0.5, 1.0, 2.25]), min_size=size, max_size=size)
     )
+    times = st.none() | st.sampled_from([0.0, 0.25, 1.0, 1.5, 3.0])
+    starts = draw(st.lists(times, min_size=size, max_size=size))
     order = draw(st.permutations(range(size)))
-    return durations, edges, order
+    return list(zip(starts, durations, strict=True)), edges, order
 
 
-def build(durations, edges, order):
-    events = [event(str(index), duration=durations[index]) for index in order]
+def build(rows, edges, order):
+    events = [event(str(index), "decision", *rows[index]) for index in order]
     return trace(*events, edges=[(str(a), str(b)) for a, b in edges])
 
 
@@ -150,39 +174,48 @@ def all_chains(size, edges):
     return chains
 
 
-@examples(120)
+def seconds_of(chain, rows):
+    """Sum of durations, less what each effect began before its cause was over."""
+    total = sum(rows[row][1] or 0.0 for row in chain)
+    for cause, effect in pairwise(chain):
+        (start, duration), (later, _) = rows[cause], rows[effect]
+        if start is not None and later is not None and duration:
+            total -= min(max(start + duration - later, 0.0), duration)
+    return total
+
+
+@examples(150)
 @given(graphs())
 def test_the_critical_path_equals_brute_force(graph):
-    durations, edges, _ = graph
-    chains = all_chains(len(durations), edges)
-    heaviest = max(sum(durations[row] or 0.0 for row in chain) for chain in chains)
+    rows, edges, _ = graph
+    chains = all_chains(len(rows), edges)
     given = build(*graph)
     found = critical_path(given)
-    rows = [int(given.events[row].id) for row in found.rows]
-    assert found.seconds == pytest.approx(heaviest, abs=1e-12)
-    assert rows in chains
-    assert sum(durations[row] or 0.0 for row in rows) == pytest.approx(found.seconds)
+    path = [int(given.events[row].id) for row in found.rows]
+    assert found.seconds == pytest.approx(max(seconds_of(each, rows) for each in chains))
+    assert path in chains
+    assert seconds_of(path, rows) == pytest.approx(found.seconds)
 
 
 @examples(60)
 @given(graphs())
 def test_record_order_does_not_change_the_seconds(graph):
-    durations, edges, _ = graph
-    sorted_one = build(durations, edges, range(len(durations)))
-    assert critical_path(build(*graph)).seconds == critical_path(sorted_one).seconds
+    rows, edges, _ = graph
+    in_order = build(rows, edges, range(len(rows)))
+    assert critical_path(build(*graph)).seconds == critical_path(in_order).seconds
 
 
 @examples(60)
 @given(graphs())
 def test_order_and_cones_agree_with_the_edges(graph):
-    durations, edges, _ = graph
+    rows, edges, _ = graph
     given = build(*graph)
     order = [int(given.events[row].id) for row in topological_order(given)]
-    assert sorted(order) == list(range(len(durations)))
+    assert sorted(order) == list(range(len(rows)))
     assert all(order.index(a) < order.index(b) for a, b in edges)
-    chains = all_chains(len(durations), edges)
-    for row in range(len(durations)):
-        below = {str(chain[-1]) for chain in chains if chain[0] == row} - {str(row)}
-        above = {str(chain[0]) for chain in chains if chain[-1] == row} - {str(row)}
+    chains = all_chains(len(rows), edges)
+    for row in range(len(rows)):
+        below = {str(each[-1]) for each in chains if each[0] == row} - {str(row)}
+        above = {str(each[0]) for each in chains if each[-1] == row} - {str(row)}
         assert cone(given, str(row)) == below
         assert ancestors(given, str(row)) == above

@@ -130,16 +130,18 @@ class SafetyLabel(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
     confidentiality: str | None = None
 
 
-class Event(
+class Record(
     Struct,
     frozen=True,
     omit_defaults=True,
     forbid_unknown_fields=True,
-    kw_only=True,
     gc=False,
     tag_field="record",
-    tag="event",
 ):
+    """What a line of a file holds; `record` there says which kind it is."""
+
+
+class Event(Record, frozen=True, kw_only=True, tag="event"):
     """Something that happened.
 
     A *turn* is an event of kind `decision`: one call of a policy. What it did follows as effect
@@ -174,15 +176,7 @@ class Event(
     """Everything else that a source says; survives a round trip."""
 
 
-class Edge(
-    Struct,
-    frozen=True,
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-    gc=False,
-    tag_field="record",
-    tag="edge",
-):
+class Edge(Record, frozen=True, tag="edge"):
     """A labelled arrow from a cause to its effect."""
 
     src: Identifier
@@ -192,16 +186,7 @@ class Edge(
     evidence: Evidence = "recorded"
 
 
-class Agent(
-    Struct,
-    frozen=True,
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-    kw_only=True,
-    gc=False,
-    tag_field="record",
-    tag="agent",
-):
+class Agent(Record, frozen=True, kw_only=True, tag="agent"):
     """Somebody who acts."""
 
     id: Identifier
@@ -215,16 +200,7 @@ class Agent(
     attrs: dict[str, Any] = {}
 
 
-class Score(
-    Struct,
-    frozen=True,
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-    kw_only=True,
-    gc=False,
-    tag_field="record",
-    tag="score",
-):
+class Score(Record, frozen=True, kw_only=True, tag="score"):
     """A value on a named channel. What was not scored is absent, never 0."""
 
     channel: Identifier

@@ -41,6 +41,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 UNITS = {"makespan": "s", "work": "s", "span": "s"}
+NAMES = {"span": "span (critical path)"}
 
 
 def _table(name: str, measures: dict[str, Measure]) -> Table:
@@ -53,5 +54,5 @@ def _table(name: str, measures: dict[str, Measure]) -> Table:
         note = value.how if value.value is not None else "unknown"
         note += f": {value.reason}" if value.reason else ""
         unit = UNITS.get(key, "")
-        table.add_row(key.replace("_", " "), number(value.value), unit, Text(note))
+        table.add_row(NAMES.get(key, key.replace("_", " ")), number(value.value), unit, Text(note))
     return table

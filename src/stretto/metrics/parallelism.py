@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from stretto.columns import Columns, Floats, Ints
 from stretto.graph import critical_path
-from stretto.metrics.measure import Measure
+from stretto.metrics.measure import Measure, lower_bound, unseen
 from stretto.trace import Trace
 
 WORK = ("decision", "tool_call")
@@ -67,7 +67,8 @@ def _work(trace: Trace, work: Floats) -> Measure:
     count = int(considered.sum())
     if unknown == count:
         return Measure(None, reason="no turn or tool call has a duration")
-    reason = f"{unknown} of {count} durations are unknown: a lower bound" if unknown else ""
+    timeless = f"{unknown} of {count} durations are unknown" if unknown else ""
+    reason = lower_bound(timeless, unseen(trace))
     return Measure(float(np.nansum(work)), "derived", reason)
 
 
