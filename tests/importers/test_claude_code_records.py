@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from stretto.importers.claude_code_records import Message, raw_text, read_records, text_of
+from stretto.importers.claude_code.records import Message, raw_text, read_records, text_of
 
 from .transcripts import assistant, record, user
 

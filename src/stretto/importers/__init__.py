@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 IMPORTERS = {
-    "claude-code": "stretto.importers.claude_code",
+    "claude-code": "stretto.importers.claude_code.importer",
     "survey": "stretto.importers.survey_files",
 }
 """Format to the module that reads it."""

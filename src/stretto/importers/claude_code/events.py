@@ -13,12 +13,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from stretto.importers.claude_code_calls import SPAWN_TOOLS, WAITING_TOOLS, Call, Result
-from stretto.importers.claude_code_mail import INTERRUPT, is_from_a_person
-from stretto.importers.claude_code_records import Entry, Record
-from stretto.importers.claude_code_threads import said
-from stretto.importers.claude_code_tree import Node
-from stretto.importers.claude_code_turns import Turn, tokens_of
+from stretto.importers.claude_code.calls import SPAWN_TOOLS, WAITING_TOOLS, Call, Result
+from stretto.importers.claude_code.mail import INTERRUPT, is_from_a_person
+from stretto.importers.claude_code.records import Entry, Record
+from stretto.importers.claude_code.threads import said
+from stretto.importers.claude_code.tree import Node
+from stretto.importers.claude_code.turns import Turn, tokens_of
 from stretto.importers.loom import Loom
 from stretto.trace import Decision
 

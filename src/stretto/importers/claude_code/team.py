@@ -2,9 +2,9 @@
 
 from msgspec import Struct
 
-from stretto.importers.claude_code_events import Lane
-from stretto.importers.claude_code_mail import Letter
-from stretto.importers.claude_code_tree import Node, Tree
+from stretto.importers.claude_code.events import Lane
+from stretto.importers.claude_code.mail import Letter
+from stretto.importers.claude_code.tree import Node, Tree
 from stretto.importers.loom import Loom
 
 LEADS = ("team-lead", "lead", "main")

@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from stretto.importers.claude_code_events import Lane
-from stretto.importers.claude_code_records import Entry, Record, Transcript
-from stretto.importers.claude_code_threads import kind_of
-from stretto.importers.claude_code_weave import Woven
+from stretto.importers.claude_code.events import Lane
+from stretto.importers.claude_code.records import Entry, Record, Transcript
+from stretto.importers.claude_code.threads import kind_of
+from stretto.importers.claude_code.weave import Woven
 from stretto.importers.loom import Source
 from stretto.importers.report import FileReport, Notice
 

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from stretto.importers.claude_code_calls import Call, SpawnInput, input_of
-from stretto.importers.claude_code_threads import Thread
+from stretto.importers.claude_code.calls import Call, SpawnInput, input_of
+from stretto.importers.claude_code.threads import Thread
 from stretto.trace import Evidence
 
 CallKey = tuple[str, int]

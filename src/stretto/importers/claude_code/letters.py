@@ -1,10 +1,10 @@
 """Claude Code transcripts, stage two: messages between agents."""
 
-from stretto.importers.claude_code_calls import Call, MessageInput, input_of
-from stretto.importers.claude_code_events import Lane, known, weave_call
-from stretto.importers.claude_code_mail import Letter, gone
-from stretto.importers.claude_code_records import raw_text
-from stretto.importers.claude_code_team import Heard, Sent, Team
+from stretto.importers.claude_code.calls import Call, MessageInput, input_of
+from stretto.importers.claude_code.events import Lane, known, weave_call
+from stretto.importers.claude_code.mail import Letter, gone
+from stretto.importers.claude_code.records import raw_text
+from stretto.importers.claude_code.team import Heard, Sent, Team
 
 
 def begin_message(team: Team, lane: Lane, call: Call) -> int:

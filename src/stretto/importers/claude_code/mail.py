@@ -10,7 +10,7 @@ from datetime import datetime
 import msgspec
 from msgspec import Struct
 
-from stretto.importers.claude_code_records import Origin, Record, as_utc
+from stretto.importers.claude_code.records import Origin, Record, as_utc
 
 
 class Notification(Struct, frozen=True):

@@ -15,7 +15,7 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from stretto.importers.claude_code_records import (
+from stretto.importers.claude_code.records import (
     Entry,
     Message,
     Record,

@@ -11,11 +11,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from stretto.importers.claude_code_calls import DONE, Call, PollInput, Result, convert, input_of
-from stretto.importers.claude_code_events import Lane, known, weave_result
-from stretto.importers.claude_code_mail import Notification, notifications, tag, usage_in
-from stretto.importers.claude_code_records import Entry, raw_text
-from stretto.importers.claude_code_team import Return, Team
+from stretto.importers.claude_code.calls import DONE, Call, PollInput, Result, convert, input_of
+from stretto.importers.claude_code.events import Lane, known, weave_result
+from stretto.importers.claude_code.mail import Notification, notifications, tag, usage_in
+from stretto.importers.claude_code.records import Entry, raw_text
+from stretto.importers.claude_code.team import Return, Team
 from stretto.trace import Evidence
 
 LAUNCHED = ("Async agent launched", "Spawned successfully")

@@ -6,15 +6,15 @@ from typing import Any
 
 from msgspec import Struct
 
-from stretto.importers.claude_code_calls import calls_of
-from stretto.importers.claude_code_events import Lane, make_lane, weave_turns
-from stretto.importers.claude_code_lanes import weave_lane
-from stretto.importers.claude_code_letters import deliver
-from stretto.importers.claude_code_returns import join_ends
-from stretto.importers.claude_code_team import Team
-from stretto.importers.claude_code_threads import Session, said
-from stretto.importers.claude_code_tree import Node, Tree, build_tree
-from stretto.importers.claude_code_turns import Key, turns_of, writes_placeholders
+from stretto.importers.claude_code.calls import calls_of
+from stretto.importers.claude_code.events import Lane, make_lane, weave_turns
+from stretto.importers.claude_code.lanes import weave_lane
+from stretto.importers.claude_code.letters import deliver
+from stretto.importers.claude_code.returns import join_ends
+from stretto.importers.claude_code.team import Team
+from stretto.importers.claude_code.threads import Session, said
+from stretto.importers.claude_code.tree import Node, Tree, build_tree
+from stretto.importers.claude_code.turns import Key, turns_of, writes_placeholders
 from stretto.importers.loom import Draft, Loom
 from stretto.trace import Edge, Event
 

@@ -9,9 +9,9 @@ from typing import TypeVar
 import msgspec
 from msgspec import Raw, Struct, field
 
-from stretto.importers.claude_code_records import Block, Entry, Message, raw_text
-from stretto.importers.claude_code_threads import Thread
-from stretto.importers.claude_code_turns import Turn, blocks_of
+from stretto.importers.claude_code.records import Block, Entry, Message, raw_text
+from stretto.importers.claude_code.threads import Thread
+from stretto.importers.claude_code.turns import Turn, blocks_of
 
 SPAWN_TOOLS = ("Task", "Agent")
 POLL_TOOLS = ("TaskOutput", "AgentOutputTool")

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from stretto.importers.claude_code_records import Block, Entry, Message, Usage
-from stretto.importers.claude_code_threads import Thread
+from stretto.importers.claude_code.records import Block, Entry, Message, Usage
+from stretto.importers.claude_code.threads import Thread
 from stretto.trace import Tokens
 
 CHARACTERS_A_TOKEN = 8

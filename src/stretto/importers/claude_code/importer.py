@@ -2,13 +2,13 @@
 
 | stage | module | what it does |
 |---|---|---|
-| files | `claude_code_files` | which files belong together |
-| records | `claude_code_records` | lines to typed records, nothing interpreted |
-| threads | `claude_code_threads` | records to sessions and agents, each once |
-| turns | `claude_code_turns` | records to model calls, with tokens |
-| calls, tree | `claude_code_calls`, `claude_code_tree` | calls with results; who spawned whom |
-| events | `claude_code_events`, `…_lanes`, `…_returns`, `…_letters`, `…_mail` | what happened |
-| session | `claude_code_weave`, `…_team`, `…_report` | all agents of a session together |
+| files | `files` | which files belong together |
+| records | `records` | lines to typed records, nothing interpreted |
+| threads | `threads` | records to sessions and agents, each once |
+| turns | `turns` | records to model calls, with tokens |
+| calls, tree | `calls`, `tree` | calls with results; who spawned whom |
+| events | `events`, `lanes`, `returns`, `letters`, `mail` | what happened |
+| session | `weave`, `team`, `report` | all agents of a session together |
 
 What the source does not say stays unknown: an interrupted spawn has no return, and an agent without
 a transcript has no turns (`attrs.transcript` is false). The report counts both.
@@ -17,13 +17,13 @@ a transcript has no turns (`attrs.transcript` is false). The report counts both.
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from stretto.importers.claude_code_calls import SpawnInput, SpawnResult, input_of
-from stretto.importers.claude_code_events import ENVELOPE, Lane, known
-from stretto.importers.claude_code_files import find, recognise
-from stretto.importers.claude_code_report import file_reports
-from stretto.importers.claude_code_threads import Meta, sessions
-from stretto.importers.claude_code_turns import Key
-from stretto.importers.claude_code_weave import Woven, weave
+from stretto.importers.claude_code.calls import SpawnInput, SpawnResult, input_of
+from stretto.importers.claude_code.events import ENVELOPE, Lane, known
+from stretto.importers.claude_code.files import find, recognise
+from stretto.importers.claude_code.report import file_reports
+from stretto.importers.claude_code.threads import Meta, sessions
+from stretto.importers.claude_code.turns import Key
+from stretto.importers.claude_code.weave import Woven, weave
 from stretto.importers.report import FileReport, Imported
 from stretto.trace import Agent, Trace
 

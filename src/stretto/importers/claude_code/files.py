@@ -14,12 +14,12 @@ import msgspec
 
 from stretto.errors import StrettoError
 from stretto.files import read_bytes
-from stretto.importers.claude_code_records import (
+from stretto.importers.claude_code.records import (
     Message,
     Record,
     read_records,
 )
-from stretto.importers.claude_code_threads import Filed, Meta, owner_of, session_of
+from stretto.importers.claude_code.threads import Filed, Meta, owner_of, session_of
 from stretto.importers.report import Likeness, Notice
 
 HEAD = 1 << 18

@@ -1,7 +1,7 @@
 """Claude Code transcripts, stage two: what an agent did and got, in order of its records."""
 
-from stretto.importers.claude_code_calls import POLL_TOOLS, Call, Result, SpawnInput, input_of
-from stretto.importers.claude_code_events import (
+from stretto.importers.claude_code.calls import POLL_TOOLS, Call, Result, SpawnInput, input_of
+from stretto.importers.claude_code.events import (
     MESSAGE_TOOL,
     Lane,
     known,
@@ -10,12 +10,12 @@ from stretto.importers.claude_code_events import (
     weave_result,
     weave_tool,
 )
-from stretto.importers.claude_code_letters import begin_message, lettered
-from stretto.importers.claude_code_mail import letters, notifications
-from stretto.importers.claude_code_records import Entry, raw_text, text_of
-from stretto.importers.claude_code_returns import announced, end_spawn, is_answer, notified, poll
-from stretto.importers.claude_code_team import Heard, Sent, Team
-from stretto.importers.claude_code_threads import said
+from stretto.importers.claude_code.letters import begin_message, lettered
+from stretto.importers.claude_code.mail import letters, notifications
+from stretto.importers.claude_code.records import Entry, raw_text, text_of
+from stretto.importers.claude_code.returns import announced, end_spawn, is_answer, notified, poll
+from stretto.importers.claude_code.team import Heard, Sent, Team
+from stretto.importers.claude_code.threads import said
 
 
 def weave_lane(team: Team, lane: Lane) -> None:

@@ -1,0 +1,1 @@
+"""Claude Code transcripts: sessions, sub-agents, background agents, teams, workflows."""
