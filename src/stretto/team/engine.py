@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from heapq import heappop, heappush
+from math import inf
 from typing import Any
 
 from msgspec.json import encode
@@ -218,12 +219,18 @@ def _ask(opened: Sequence[Open], policies: Mapping[str, Policy]) -> list[Answer]
         if role not in policies:
             raise StrettoError(f'no policy for role "{role}"', hint=did_you_mean(role, policies))
         replies = policies[role].decide([opened[index].ask for index in indices])
+        if len(replies) != len(indices):
+            what = f"{len(replies)} answers to {len(indices)} asks"
+            raise StrettoError(what, f'the policy of role "{role}"')
         answers.update(zip(indices, replies, strict=True))
     return [answers[index] for index in range(len(opened))]
 
 
 def _decide(episode: Episode, item: Open, answer: Answer) -> None:
     agent, choice = item.agent, item.choice
+    if not 0 <= answer.chosen < len(choice.candidates):
+        what = f"choice {answer.chosen} of {len(choice.candidates)} candidates"
+        raise StrettoError(what, item.ask.event, "answer with an index into the candidates")
     thinking = episode.harness.thinking.get(agent.role, 0.0)
     decision = Decision(
         type=choice.types[answer.chosen] if choice.types else "act",
@@ -462,6 +469,8 @@ DELIVERY, OTHER = 0, 1
 
 
 def _later(episode: Episode, delay: float, action: Callable[[], None], turn: int = OTHER) -> None:
+    if not 0 <= delay < inf:
+        raise StrettoError(f"{delay} is no latency", f"after {episode.events[-1].id}")
     episode.ticket += 1
     due = state.later(episode.team.time, delay)
     heappush(episode.agenda, (due, turn, episode.ticket, action))
