@@ -12,6 +12,8 @@ from stretto.learn import run_folder, session
 from stretto.learn.loop import exact_value, learning_rate, save, take_step, train
 from stretto.learn.recipe import resolve
 from stretto.policies import tabular
+from stretto.tasks.oracle import policy_probabilities
+from stretto.team.protocols import Ask
 from stretto.team.replay import replay
 
 SMALL = {"reliability": 0.8, "width": 3, "horizon": 9, "scout_cost": 0.01, "round_cost": 0.03}
@@ -138,6 +140,22 @@ def test_settings_of_the_loop_make_a_difference(settings, whole, tmp_path):
     assert metrics_of(run.folder)[-1]["value"] != metrics_of(whole.folder)[-1]["value"]
 
 
+def test_what_was_learned_can_be_taken_elsewhere(whole, tmp_path):
+    whole.policy.export(tmp_path / "weights")
+    opened = tabular.Tabular.open(tmp_path / "weights")
+    expected = policy_probabilities(whole.task, whole.oracle, whole.policy)
+    found = policy_probabilities(whole.task, whole.oracle, opened)
+    assert [row.tolist() for row in found] == [row.tolist() for row in expected]
+
+
+def test_a_table_that_grows_too_large_says_so(monkeypatch):
+    monkeypatch.setattr(tabular, "SLOTS", 3)
+    asks = [Ask("0#0", "", prompt, ("a", "b"), "lead", 0) for prompt in ("x", "y")]
+    tabular.Tabular().decide(asks[:1])
+    with pytest.raises(StrettoError, match="more than 3 pairs"):
+        tabular.Tabular().decide(asks)
+
+
 # ---- the update
 
 
@@ -216,6 +234,15 @@ def test_all_that_a_step_depends_on_is_in_the_checkpoint(settings, tmp_path):
     resumed = session.resume(run.folder)
     train(resumed, ignore, never)
     assert_equal_runs(resumed, expected)
+
+
+def test_a_run_that_was_killed_at_its_very_end_is_complete(whole, tmp_path):
+    run = session.start(recipe(), tmp_path / "run")
+    assert train(run, ignore, never)
+    resumed = session.resume(run.folder)
+    assert resumed.step == STEPS
+    assert train(resumed, ignore, never)
+    assert_equal_runs(resumed, whole)
 
 
 def test_a_run_may_be_killed_again_and_again(whole, tmp_path):

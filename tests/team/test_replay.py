@@ -10,12 +10,13 @@ from stretto.errors import StrettoError
 from stretto.policies.scripted import Scripted
 from stretto.tasks.scouts import Scouts
 from stretto.team.engine import rollout
+from stretto.team.protocols import Return, Spawn, Stop
 from stretto.team.replay import fork, replay
 from stretto.trace import Edge, SafetyLabel, Score, Tokens
 from stretto.validate import problems
 
 from ..strategies import examples
-from .toy import Crew, Dice, Play, crew
+from .toy import GO, Crew, Dice, Play, crew
 
 TASK = Crew()
 SCOUTS = Scouts(horizon=8, width=3)
@@ -70,6 +71,17 @@ def test_an_episode_that_stalled_or_was_cut_replays():
     idle = Play({"0": []})
     (done,) = rollout(idle, {}, [0])
     assert (done.attrs, replay(done, idle)) == ({"ended": "stalled"}, None)
+
+
+def test_an_episode_in_which_an_undeclared_role_decides_is_refused_or_replays():
+    """What can be rolled out can be replayed."""
+    task = Play({"0": [(Spawn("ghost"),), (Stop("done"),)], "0/0": [(Return("boo"),)]})
+    try:
+        (done,) = rollout(task, {"lead": GO, "ghost": GO}, [0])
+    except StrettoError as error:
+        assert "ghost" in str(error)
+        return
+    assert replay(done, task) is None
 
 
 EDITS = {

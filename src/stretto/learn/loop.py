@@ -122,7 +122,13 @@ def restore(run: Run, checkpoint: dict[str, Any]) -> None:
     run.optimiser.load_state_dict(checkpoint["optimiser"])
     run.step = checkpoint["step"]
     run.seconds = checkpoint["seconds"]
-    run.tokens_before = checkpoint["tokens"]
+    # Which prompts a model computes together changes the last bits. The run that was interrupted
+    # had computed the oracle's together when it went on, so a resumed one must, to stay equal.
+    exact_value(run)
+    read_again = {"generated": run.policy.tokens_generated, "trained": run.policy.tokens_trained}
+    run.tokens_before = {
+        name: count - read_again[name] for name, count in checkpoint["tokens"].items()
+    }
 
 
 def _seeds(run: Run) -> list[int]:
