@@ -7,6 +7,9 @@ prints it as one line and exits with code 2.
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+MOST_NAMES = 20
+"""Known names that an error lists."""
+
 
 class StrettoError(Exception):
     """A mistake in the input, the configuration or the surroundings, told in one line."""
@@ -26,7 +29,10 @@ class StrettoError(Exception):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return `did you mean "x"?` for the nearest known name, else the list of known names."""
+    """Return `did you mean "x"?` for the nearest known name, else the first known names."""
     names = sorted(known)
     close = get_close_matches(name, names, n=1)
-    return f'did you mean "{close[0]}"?' if close else f"known: {', '.join(names)}"
+    if close:
+        return f'did you mean "{close[0]}"?'
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return f"known: {', '.join(names[:MOST_NAMES])}{more}"

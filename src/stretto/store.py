@@ -76,8 +76,10 @@ _HEADER_FIELDS = tuple(field.name for field in fields(Header))
 def write(path: str | Path, traces: Sequence[Trace]) -> None:
     """Write traces to a file, whole or not at all.
 
-    Raises `StrettoError` for a trace that could not be read back.
+    Raises `StrettoError` for no traces at all, and for one that could not be read back.
     """
+    if not traces:
+        raise StrettoError("nothing to write: there is no trace", str(path))
     write_whole(Path(path), (_readable(trace) for trace in traces))
 
 

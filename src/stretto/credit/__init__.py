@@ -5,6 +5,7 @@ silently becomes another one, and a group of one has no relative credit: 0, neve
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from typing import Any
 
 from stretto.credit.group import dr_grpo, grpo, rloo, rloo_std
@@ -47,5 +48,10 @@ def assign_credit(
     """
     if method not in METHODS:
         raise StrettoError(f'no credit method "{method}"', hint=did_you_mean(method, METHODS))
-    given = {} if unit is None else {"unit": unit}
-    return METHODS[method](as_group(group, reward), **given, **options)
+    given = options if unit is None else {"unit": unit, **options}
+    known = [name for name in signature(METHODS[method]).parameters if name != "group"]
+    for name in given:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise StrettoError(f'the method "{method}" has no option "{name}"', hint=hint)
+    return METHODS[method](as_group(group, reward), **given)

@@ -116,6 +116,9 @@ def _plain_scores(trace: Trace) -> list[Score]:
 def _costs(trace: Trace) -> tuple[dict[str, float], list[str]]:
     """Recorded costs, the two required ones computed where absent, and the names of those."""
     costs = _team(trace, "cost")
+    for name in ("tokens", "wall_clock_s", "tool_calls", "messages"):
+        if costs.get(name, 0) < 0:
+            raise StrettoError(f"the cost {name} is negative", trace.id)
     derived = [name for name in ("tokens", "wall_clock_s") if name not in costs]
     if derived:
         tokens = sum(measure.value or 0 for measure in overhead(trace).values())

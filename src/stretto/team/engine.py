@@ -199,6 +199,11 @@ def _open_decisions(episode: Episode) -> list[Open]:
 def _open(episode: Episode, agent: AgentState, choice: Choice) -> Open:
     event = f"{agent.id}#{agent.counter}"
     key = key_of(episode.seed_of(event), event)
+    if not choice.candidates:
+        raise StrettoError("a choice among nothing", event, "return None while nothing is open")
+    if agent.role not in episode.harness.roles:
+        hint = did_you_mean(agent.role, episode.harness.roles)
+        raise StrettoError(f'the harness declares no role "{agent.role}"', event, hint)
     if choice.types and len(choice.types) != len(choice.candidates):
         raise StrettoError(
             f"{len(choice.types)} types for {len(choice.candidates)} candidates", event

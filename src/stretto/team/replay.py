@@ -31,7 +31,8 @@ def replay(trace: Trace, task: Task) -> Divergence | None:
     """Execute a recorded episode again; `None` means that every event came out the same.
 
     Choices are served from the record; observations, tool results, times, ids and scores are
-    computed and compared, so an edited trace or another version of the task is noticed.
+    computed and compared, so an edited trace or another version of the task is noticed. What only
+    the policy knew (log-probabilities, token ids, its version) is served and so cannot be checked.
 
     Raises `StrettoError` where the trace holds nothing that could be replayed.
     """
