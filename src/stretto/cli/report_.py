@@ -6,9 +6,9 @@ from typing import Annotated
 
 import tyro
 from msgspec import Struct
-from stretto.viewer.report import write_report
 
 from stretto.cli.arguments import console, parse, print_json
+from stretto.viewer.report import write_report
 
 
 class Report(Struct, frozen=True, kw_only=True):
