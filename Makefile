@@ -10,7 +10,7 @@ train: setup
 	$(BIN)/stretto train recipes/quickstart.toml $(ARGS)
 
 test: setup
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 setup: $(STAMP)
 
