@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from stretto.errors import StrettoError
@@ -22,7 +23,7 @@ def read_bytes(path: Path) -> bytes:
         raise StrettoError(f"cannot be read: {error.strerror}", str(path)) from None
     if not data:
         raise StrettoError("the file is empty", str(path))
-    return data
+    return data.removeprefix(b"\xef\xbb\xbf")  # a byte order mark says nothing
 
 
 def write_whole(path: Path, chunks: Iterable[bytes]) -> None:
@@ -30,6 +31,8 @@ def write_whole(path: Path, chunks: Iterable[bytes]) -> None:
 
     A path that is no regular file (a pipe, a device) is written to directly.
     """
+    if not path.name:
+        raise StrettoError("this is no file name", str(path))
     if path.exists() and not path.is_file() and not path.is_dir():
         with path.open("wb") as stream:
             stream.writelines(chunks)
@@ -46,4 +49,5 @@ def write_whole(path: Path, chunks: Iterable[bytes]) -> None:
     except OSError as error:
         raise StrettoError(f"cannot be written: {error.strerror}", str(path)) from None
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink()

@@ -4,14 +4,14 @@ import signal
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from itertools import count
+from itertools import count, zip_longest
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 import tyro
 
-from stretto.cli.arguments import print_json
+from stretto.cli.arguments import parse, print_json
 from stretto.cli.progress import show_progress
 from stretto.cli.result import comparison
 from stretto.errors import StrettoError, did_you_mean
@@ -71,12 +71,13 @@ def _read(argv: Sequence[str]) -> Train:
     path = Path(argv[0]) if argv and not argv[0].startswith("-") else None
     resumed = _value_of("--resume", argv)
     if path is None and resumed is None and not {"-h", "--help"} & set(argv):
-        raise StrettoError("which recipe?", hint="stretto train RECIPE.toml, or --resume DIR")
+        hint = "stretto train RECIPE.toml, then flags; or --resume DIR"
+        raise StrettoError("which recipe? It comes first", hint=hint)
     source = path or (Path(resumed) / "config.toml" if resumed else None)
     base = read_recipe(source) if source else resolve({"task": {"family": "scouts"}}, "defaults")
     _require_known(argv, base)
     default = Train(**{name: getattr(base, name) for name in Recipe.__struct_fields__})
-    return tyro.cli(Train, prog="stretto train", args=list(argv), default=default)
+    return parse(Train, "train", argv, default)
 
 
 def _recipe(command: Train) -> Recipe:
@@ -89,11 +90,11 @@ def _require_known(argv: Sequence[str], base: Recipe) -> None:
     for argument in argv:
         name = argument.removeprefix("--").split("=")[0].replace("-", "_")
         if argument.startswith("--") and name not in known:
-            raise StrettoError(f"unknown flag --{name}", "stretto train", did_you_mean(name, known))
+            raise StrettoError(f"unknown flag --{name}", "train", did_you_mean(name, known))
 
 
 def _value_of(flag: str, argv: Sequence[str]) -> str | None:
-    for argument, following in zip(argv, [*argv[1:], None], strict=True):
+    for argument, following in zip_longest(argv, argv[1:]):
         if argument == flag:
             return following
         if argument.startswith(f"{flag}="):

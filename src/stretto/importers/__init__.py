@@ -110,6 +110,7 @@ def _head(path: Path) -> bytes:
         with path.open("rb") as file:
             head = file.read(HEAD)
             head = head if b"\n" in head else head + file.readline()
+            head = head.removeprefix(b"\xef\xbb\xbf")
     except FileNotFoundError:
         raise StrettoError("no such file", str(path), "check the path") from None
     except OSError as error:
