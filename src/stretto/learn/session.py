@@ -71,16 +71,19 @@ def evaluate(folder: Path, episodes: int) -> dict[str, Any]:
     Raises `StrettoError` where nothing has been learned yet.
     """
     recipe = run_folder.reopen(folder, None)
-    if run_folder.read_result(folder) is not None:
+    result = run_folder.read_result(folder)
+    spent: dict[str, Any] = {}
+    if result is not None:
         run = _assemble(recipe, folder, load_policy(recipe.policy, folder / "weights"))
         run.step = recipe.train.steps
+        spent = {key: result[key] for key in ("seconds", "tokens_generated", "tokens_trained")}
     else:
         checkpoint = run_folder.load_checkpoint(folder)
         if checkpoint is None:
             raise StrettoError("no checkpoint yet: nothing has been learned", str(folder))
         run = _assemble(recipe, folder)
         restore(run, checkpoint)
-    return summary(run) | ({} if run.oracle else _sampled(run, episodes))
+    return summary(run) | spent | ({} if run.oracle else _sampled(run, episodes))
 
 
 def _sampled(run: Run, episodes: int) -> dict[str, float]:
