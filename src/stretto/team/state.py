@@ -127,8 +127,6 @@ def _answer(agent: AgentState, causes: Collection[str]) -> None:
     """What a decision answers is done with; what came in while it was under way is not."""
     answered = frozenset(causes)
     agent.arrived = [event for event in agent.arrived if event.id not in answered]
-    for cause in answered & agent.coming.keys():
-        del agent.coming[cause]
 
 
 def _think(team: Team, agent: AgentState, event: Event) -> None:
@@ -159,8 +157,6 @@ def _write(team: Team, agent: AgentState, event: Event) -> None:
     team.agents[event.to or ""].coming[event.id] = event
     heappush(team.transit, (end_of(event), team.written, event))
     team.written += 1
-    if not event.duration:
-        deliver(team, event)
 
 
 def _return(team: Team, agent: AgentState, event: Event) -> None:
