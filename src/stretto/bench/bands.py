@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, get_args, get_type_hints
 
 from stretto.errors import StrettoError, did_you_mean
-from stretto.tasks import FAMILIES, _family, build
+from stretto.tasks import FAMILIES, build, family_of
 from stretto.tasks.scripts import SCRIPTS, scripts_of
 from stretto.tasks.topology import NAMES
 from stretto.team.engine import rollout
@@ -90,14 +90,14 @@ def bands_of(family: str) -> Mapping[str, Spec]:
 
 def topologies_of(family: str) -> tuple[str, ...]:
     """The topologies that a family offers; the one that it has where it has no choice."""
-    if "topology" in _family(family).__struct_fields__:
+    if "topology" in family_of(family).__struct_fields__:
         return NAMES
     return (make(family, {}, seed=0).harness.topology,)
 
 
 def faults_of(family: str) -> tuple[str, ...]:
     """The faults that a family can plant, by name."""
-    kind = _family(family)
+    kind = family_of(family)
     if "fault" not in kind.__struct_fields__:
         return ()
     hint = get_type_hints(kind)["fault"]
@@ -113,7 +113,7 @@ def make(
     fault: str | None = None,
 ) -> Task:
     """The instance with this seed; what its family has no parameter for is left out."""
-    known = _family(family).__struct_fields__
+    known = family_of(family).__struct_fields__
     own = {"seed": seed, "topology": topology, "fault": fault}
     given = {name: value for name, value in own.items() if name in known and value is not None}
     return build({"family": family, **parameters, **given})

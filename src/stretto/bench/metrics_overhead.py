@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from stretto.bench.metrics_team import LETTERS
 from stretto.bench.tokens import turn_tokens
-from stretto.metrics.cost import _coordination_share
+from stretto.metrics.cost import coordination_share
 from stretto.trace import Event, Trace
 
 Values = dict[str, float | None]
@@ -27,7 +27,7 @@ def overhead(trace: Trace) -> Values:
         "turns": float(turns),
         "events": float(len(trace.events)),
         "agents": float(len(trace.agents)),
-        "coordination": _coordination_share(columns, "").value,
+        "coordination": coordination_share(columns, "").value,
         "messages_per_turn": letters / turns if turns else None,
         "score_per_1000": None if outcome is None or not tokens else 1000 * outcome / tokens,
     }

@@ -56,7 +56,7 @@ def play(
     running = list(episodes)
     with paused_collector():
         while running:
-            running = engine._round(running, policies)
+            running = engine.play_round(running, policies)
             for episode in running:
                 if len(episode.events) > limits.events or _spent(episode, limits.tokens):
                     episode.ended = "limit"

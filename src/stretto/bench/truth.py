@@ -129,14 +129,14 @@ def _nest_plans(task: Any) -> Plans:
 def _nest(task: Any, trace: Trace) -> Exact:
     """As within each job, over the number of jobs: utility is additive. Leads are no players."""
     from stretto.tasks.nest_leaf import outer_id
-    from stretto.tasks.nest_oracle import _agents, _messages, played
+    from stretto.tasks.nest_oracle import agent_values, message_values, played
 
     messages: dict[str, float] = {}
     agents: dict[str, float] = {}
     for job in played(task, trace):
         leaf = job.leaf
-        messages |= {outer_id(leaf, e): v / task.jobs for e, v in _messages(job).items()}
-        values = _agents(job).items()
+        messages |= {outer_id(leaf, e): v / task.jobs for e, v in message_values(job).items()}
+        values = agent_values(job).items()
         agents |= {leaf.outer[path]: v / task.jobs for path, v in values if path != ROOT}
     return Exact(messages, agents)
 
@@ -152,10 +152,10 @@ def _gather_agents(task: Any, trace: Trace) -> Values | None:
 
 def _hops_agents(task: Any, trace: Trace) -> Values | None:
     """Of those whose reports named ends, where the question has one stage."""
-    from stretto.tasks.nest_oracle import _hops_values
+    from stretto.tasks.nest_oracle import hops_values
 
     try:
-        return _hops_values(task, trace) or None
+        return hops_values(task, trace) or None
     except StrettoError:  # too many agents to enumerate
         return None
 

@@ -27,7 +27,7 @@ def cost(trace: Trace, prices: Prices, baseline: Trace | None) -> dict[str, Meas
     letters = Measure(float(columns.is_kind(*TRANSIT).sum()))
     return {
         "price": price(trace, prices),
-        "coordination_share": _coordination_share(columns, unseen(trace)),
+        "coordination_share": coordination_share(columns, unseen(trace)),
         "messages_per_turn": ratio(letters, turns, NO_TURNS),
         **_against(trace, baseline, prices),
     }
@@ -52,7 +52,11 @@ def turn_tokens(columns: Columns) -> Floats:
     return total
 
 
-def _coordination_share(columns: Columns, hidden: str) -> Measure:
+def coordination_share(columns: Columns, hidden: str) -> Measure:
+    """Share of tokens of turns that decide about the team, or that spawn, delegate, write or merge.
+
+    `hidden` says what the trace leaves out, if anything.
+    """
     tokens, turns = turn_tokens(columns), columns.is_kind("decision")
     known = ~np.isnan(tokens)
     if not tokens[known].sum():

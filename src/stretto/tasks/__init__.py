@@ -12,7 +12,7 @@ from msgspec import Struct, ValidationError, convert
 from stretto.errors import StrettoError, did_you_mean
 from stretto.team.protocols import Task
 
-__all__ = ["FAMILIES", "build"]
+__all__ = ["FAMILIES", "build", "family_of"]
 
 FAMILIES: Mapping[str, str] = {
     "agree": "stretto.tasks.agree:Agree",
@@ -39,7 +39,7 @@ def build(spec: Mapping[str, Any]) -> Task:
     and values that make no task.
     """
     parameters = dict(spec)
-    kind = _family(parameters.pop("family", None))
+    kind = family_of(parameters.pop("family", None))
     for name in parameters:
         if name not in kind.__struct_fields__:
             hint = did_you_mean(name, kind.__struct_fields__)
@@ -51,8 +51,8 @@ def build(spec: Mapping[str, Any]) -> Task:
         raise StrettoError(what, f"task{path.rstrip('`')}") from None
 
 
-def _family(name: Any) -> type[Struct]:
-    """The struct of a family, imported on demand."""
+def family_of(name: Any) -> type[Struct]:
+    """The struct of a family, imported on demand; `StrettoError` for an unknown name."""
     if not isinstance(name, str) or name not in FAMILIES:
         what = f'no task family "{name}"' if name is not None else "no task family is named"
         raise StrettoError(what, "task.family", did_you_mean(str(name), FAMILIES))

@@ -95,8 +95,10 @@ def exact(task: Nest, trace: Trace) -> Exact:
         for job in played(task, trace):
             leaf = job.leaf
             best[leaf.index] = _best(leaf.task)
-            agents |= {leaf.outer[path]: value / task.jobs for path, value in _agents(job).items()}
-            messages |= {outer_id(leaf, e): v / task.jobs for e, v in _messages(job).items()}
+            agents |= {
+                leaf.outer[path]: value / task.jobs for path, value in agent_values(job).items()
+            }
+            messages |= {outer_id(leaf, e): v / task.jobs for e, v in message_values(job).items()}
             culprits |= _blame(job)
             leaves.append(leaf)
     idle = [job for job in range(task.jobs) if job not in best]
@@ -210,12 +212,14 @@ def _trace(
     )
 
 
-def _agents(job: Job) -> Mapping[str, float]:
+def agent_values(job: Job) -> Mapping[str, float]:
+    """Shapley value of each agent of a job, by its path within the job; empty where unknown."""
     values = _AGENTS.get(_family(job))
     return values(job.leaf.task, job.trace) if values and job.leaf.end is not None else {}
 
 
-def _messages(job: Job) -> Mapping[str, float]:
+def message_values(job: Job) -> Mapping[str, float]:
+    """Exact value of each report of a job, by its event within the job; empty where unknown."""
     values = _MESSAGES.get(_family(job))
     return values(job.leaf.task, job.trace) if values else {}
 
@@ -252,7 +256,7 @@ def _reading_seconds(task: Gather) -> float:
     return optimal_reading(instance_of(task), task.workers, READ_SECONDS).seconds
 
 
-def _hops_values(task: Hops, trace: Trace) -> Mapping[str, float]:
+def hops_values(task: Hops, trace: Trace) -> Mapping[str, float]:
     """Of those whose reports named ends, where the question has one stage and they are few."""
     owners = {
         int(branch): event.agent
@@ -279,7 +283,7 @@ _SECONDS: Mapping[str, Callable[[Any], float]] = {
 """Family to a lower bound on the time that any team needs."""
 _AGENTS: Mapping[str, Callable[[Any, Trace], Mapping[str, float]]] = {
     "gather": lambda task, trace: gather_shapley(trace),
-    "hops": _hops_values,
+    "hops": hops_values,
     "nest": lambda task, trace: exact(task, trace).agents,
     "repair": _repair_values,
 }

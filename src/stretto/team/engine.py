@@ -77,10 +77,10 @@ def run(episodes: Sequence[Episode], policies: Mapping[str, Policy]) -> None:
     running = list(episodes)
     with paused_collector():
         while running:
-            running = _round(running, policies)
+            running = play_round(running, policies)
 
 
-def _round(running: Sequence[Episode], policies: Mapping[str, Policy]) -> list[Episode]:
+def play_round(running: Sequence[Episode], policies: Mapping[str, Policy]) -> list[Episode]:
     """Bring every episode to its next decisions, answer them all, and return who goes on."""
     waiting = [(episode, _advance(episode)) for episode in running]
     opened = [item for _, items in waiting for item in items]
