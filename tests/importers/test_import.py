@@ -126,6 +126,15 @@ def test_a_folder_of_several_formats_loses_no_file(tmp_path, session):
     assert "empty" in told["empty.jsonl"][0].what
 
 
+def test_a_linked_folder_is_told_and_not_followed(tmp_path, session):
+    """A link to the folder above would be followed for ever."""
+    (tmp_path / "loop").symlink_to(tmp_path, target_is_directory=True)
+    imported = import_paths([tmp_path])
+    assert [trace.id for trace in imported.traces] == ["S"]
+    (told,) = [file for file in imported.report if file.file.endswith("loop")]
+    assert "a linked folder (name it as a path of its own)" in told.warnings[0].what
+
+
 def test_a_bad_file_of_a_folder_does_not_hide_the_others(tmp_path, session):
     (tmp_path / "bad.json").write_text(json.dumps(SURVEY | {"edges": [{"src": "e1"}]}))
     imported = import_paths([tmp_path])

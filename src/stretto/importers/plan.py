@@ -176,12 +176,13 @@ def _in_folder(
     folder: Path, format: str | None
 ) -> tuple[list[tuple[str, Path]], dict[Path, StrettoError]]:
     """The files of a folder that are known, and why the others are not."""
-    files = [f for f in sorted(folder.rglob("*")) if f.suffix in SUFFIXES and f.is_file()]
+    below = sorted(folder.rglob("*"))
+    files = [f for f in below if f.suffix in SUFFIXES and f.is_file()]
     if not files:
         looked = ", ".join(SUFFIXES)
         raise StrettoError(f"a folder without any of {looked}", str(folder), "check the path")
     found: list[tuple[str, Path]] = []
-    unknown: dict[Path, StrettoError] = {}
+    unknown = {f: _linked(f) for f in below if f.is_symlink() and f.is_dir()}
     for file in files:
         try:
             found.append((_format_of(file, format), file))
@@ -194,6 +195,11 @@ def _in_folder(
             _detected(nearest)  # raises, with all formats that were looked for
         raise unknown[nearest]
     return found, unknown
+
+
+def _linked(folder: Path) -> StrettoError:
+    """A link may lead anywhere, also to where it stands."""
+    return StrettoError("a linked folder", str(folder), "name it as a path of its own")
 
 
 def _format_of(file: Path, format: str | None) -> str:
