@@ -11,7 +11,7 @@ from stretto.tasks.scripts import scripts_of, yardstick_of
 from stretto.team.engine import rollout
 from stretto.trace import Edge, Event
 
-E1 = {"outcome", "success", "utility", "judged", "best", "chance"}
+E1 = {"outcome", "score", "success", "utility", "judged", "best", "chance"}
 E2 = {
     "makespan",
     "work",
@@ -25,7 +25,17 @@ E2 = {
     "straggler",
     "workers",
 }
-E3 = {"redundancy", "message_plus", "message_zero", "message_minus", "free_riders"}
+E3 = {
+    "redundancy",
+    "message_plus",
+    "message_zero",
+    "message_minus",
+    "free_riders",
+    "aggregation_regret",
+    "flips",
+    "milestones",
+    "largest_share",
+}
 E4 = {
     "tokens",
     "turns",

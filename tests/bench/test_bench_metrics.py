@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from stretto.bench.facts import Brought
+from stretto.bench.luck import Fair
 from stretto.bench.metrics_overhead import (
     containment,
+    efficiency,
     error_ratio,
     overhead,
     token_overhead,
-    wrong_events,
 )
 from stretto.bench.metrics_parallel import parallel, useful_seconds
 from stretto.bench.metrics_success import pass_hat, regret, success
@@ -171,26 +172,24 @@ def test_overheads_and_error_ratio():
     assert error_ratio(0.8, 1.0) is None
 
 
-def test_wrong_events_and_containment(trace):
-    """One result says something else, and one event is new."""
-    events = list(trace.events)
-    events[7] = event("0/1#2", "tool_result", "0/1", 3.0, tool="look", content="other")
-    extra = event("0#5", "stop", "0", 6.0)
-    faulty = Trace(id="f", agents=trace.agents, events=(*events, extra))
-    assert wrong_events(trace, trace) == 0
-    assert wrong_events(trace, faulty) == 2
+def test_containment():
     assert containment({1: True, 2: True, 3: False}, {1: True, 2: False, 3: False}) == 0.5
     assert containment({1: False}, {1: True}) is None
+
+
+def test_what_is_scored_for_the_turns_that_one_agent_would_need():
+    assert efficiency(0.8, team=20, solo=10) == pytest.approx(0.4)
+    assert efficiency(0.8, team=0, solo=10) is None
 
 
 def test_success_and_utility(trace):
     """U = 0.5 - 0.1 * 2 spawns - 0.02 * 6 seconds."""
     task = Hops(worker_cost=0.1, second_cost=0.02)
-    found = success(task, Yardstick(best=1.0), trace)
+    found = success(task, Yardstick(best=1.0), trace, Fair())
     assert found["outcome"] == 0.5 and found["success"] == 0.0
     assert found["utility"] == pytest.approx(0.5 - 0.2 - 0.12)
     assert found["judged"] == 0.5
-    priced = success(task, Yardstick(best=0.9, random=0.1, priced=True), trace)
+    priced = success(task, Yardstick(best=0.9, random=0.1, priced=True), trace, Fair())
     assert priced["judged"] == priced["utility"] and priced["chance"] == 0.1
 
 

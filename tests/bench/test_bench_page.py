@@ -24,8 +24,8 @@ def board(tmp_path_factory):
 def test_the_page_holds_every_plot_and_line(board):
     folder, found = board
     page = leaderboard(found, folder)
-    assert page.count('class="plot"') == len(PLOTS) == 6
-    for title, _, _ in PLOTS:
+    assert page.count('class="plot"') == len(PLOTS) + 2 == 7
+    for title in (*(title for title, _, _ in PLOTS), "gain, 10¹", "gain, 10²"):
         assert title in page
     assert page.count("<tr><td>") == len(found)
     assert not re.search(r"(src|href)=|url\(|@import", page), "it loads nothing"
@@ -38,8 +38,8 @@ def test_best_of_n_and_majority_have_lines(board):
     assert {("100", "best-of-n"), ("100", "majority")} <= names
     assert "slips" not in {line.policy for line in found}
     by = {(line.cell.name, line.policy): line for line in found}
-    best = by["hops-100-centralized-clean", "best-of-n"].means["outcome"].mean
-    assert best >= by["hops-100-centralized-clean", "majority"].means["outcome"].mean
+    best = by["hops-100-centralized-clean", "best-of-n"].means["score"].mean
+    assert best >= by["hops-100-centralized-clean", "majority"].means["score"].mean
 
 
 def test_lines_never_pool_bands(board):

@@ -20,7 +20,7 @@ from stretto.tasks.agree import (
     rounds_needed,
     talk_of,
 )
-from stretto.tasks.agree_instance import COLOURS, Instance
+from stretto.tasks.agree_instance import ALL_TALK, COLOURS, Instance
 from stretto.tasks.agree_oracle import blame, bounds, member_values, new_facts
 from stretto.tasks.agree_scripts import _flood
 from stretto.tasks.agree_solve import (
@@ -168,9 +168,9 @@ def test_chance_keeps_the_rules(task, seed):
 @pytest.mark.parametrize(
     ("parameters", "where"),
     [
-        ({"members": 2, "problem": "cost"}, "task.members"),
+        ({"members": 1, "problem": "cost"}, "task.members"),
         ({"members": 8}, "task.members"),
-        ({"members": 301}, "task.members"),
+        ({"members": 901}, "task.members"),
         ({"members": 151, "problem": "colouring"}, "task.members"),
         ({"degree": 1.0}, "task.degree"),
         ({"degree": float("nan")}, "task.degree"),
@@ -222,6 +222,26 @@ def test_a_line_by_hand():
     assert eccentricity(talk) == 2
     with pytest.raises(StrettoError, match="cannot be reached"):
         eccentricity(((1,), (0,), ()))
+
+
+@settings(max_examples=25, deadline=None)
+@given(TASKS)
+def test_rounds_are_the_farthest_distance(task):
+    talk = talk_of(task)
+    if task.topology != "harness":
+        far = [max(distances(talk, start).values()) for start in range(task.members)]
+        assert eccentricity(talk) == rounds_needed(task) == max(far)
+
+
+@pytest.mark.parametrize("members", [65, 67, 99, 101, 361])
+def test_a_large_debate_is_one_of_rows_and_columns(members):
+    task = Agree(members=members, topology="debate")
+    talk = talk_of(task)
+    assert rounds_needed(task) == 2
+    assert max(map(len, talk)) <= 2 * (members**0.5 + 1)
+    assert all(a in talk[b] for a, others in enumerate(talk) for b in others)
+    whole = talk_of(Agree(members=ALL_TALK - 1, topology="debate"))
+    assert {len(others) for others in whole} == {ALL_TALK - 2}
 
 
 @pytest.mark.parametrize(
@@ -348,6 +368,25 @@ def test_the_lie_is_decisive(problem, name):
 def test_the_family_conforms(problem, name):
     found = check_task(Agree(problem=problem, topology=name), episodes=16)
     assert found.normalised["silent"] < 0.6
+
+
+@pytest.mark.parametrize("name", topology.NAMES)
+def test_two_members_need_one_round_and_one_message_each(name):
+    task = Agree(problem="maximum", members=2, topology=name)
+    trace = run(task)
+    assert trace.reward("outcome") == 1.0
+    assert rounds_of(trace) == bounds(task).rounds == 1
+    assert bounds(task).messages == 2
+    assert len(trace.events) <= 31
+    assert run(task, "silent").reward("outcome") == 0.0
+    check_task(task, episodes=16)
+
+
+@pytest.mark.parametrize("name", ["debate", "harness"])
+def test_hundreds_of_members(name):
+    trace = run(Agree(members=361, topology=name))
+    assert trace.reward("success") == 1.0
+    assert len(trace.events) > 3_162
 
 
 def test_a_hundred_members():

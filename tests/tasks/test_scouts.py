@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from stretto.errors import StrettoError
 from stretto.policies.scripted import Scripted
@@ -11,7 +12,7 @@ from stretto.rewards.mix import Mix, mixed
 from stretto.tasks import build
 from stretto.tasks.scouts import Scouts, choice_at
 from stretto.tasks.words import number_word
-from stretto.team.engine import rollout
+from stretto.team.engine import fingerprint, rollout
 
 GAME = Scouts(reliability=0.65, scout_cost=0.004, round_cost=0.01, width=8, horizon=60)
 SMALL = Scouts(reliability=0.7, scout_cost=0.02, round_cost=0.03, width=3, horizon=7)
@@ -79,7 +80,9 @@ def test_an_episode_that_was_never_answered_has_no_outcome():
     world = GAME.begin(0)
     assert GAME.scores(world) == {}
     world.answer = world.hidden
-    assert GAME.scores(world) == {"outcome": 1.0}
+    assert GAME.scores(world) == {"outcome": 1.0, "success": 1.0}
+    world.answer = 1 - world.hidden
+    assert GAME.scores(world) == {"outcome": 0.0, "success": 0.0}
 
 
 def test_a_guess_is_a_fair_coin():
@@ -127,6 +130,24 @@ def test_the_lead_learns_by_how_much_and_neither_which_colour_nor_after_how_many
     assert choice_at(GAME, 40, 12) == choice_at(GAME, 40, 30)
 
 
+def test_a_short_menu_has_doublings_and_the_width():
+    game = Scouts(width=12, horizon=30, sizes="doubling", most_lead=25)
+    assert choice_at(game, 0, 0).candidates == ("stop", "one", "two", "four", "eight", "twelve")
+    assert choice_at(game, 20, 4).candidates == ("stop", "one", "two", "four", "eight")
+    assert choice_at(game, 29, 25).candidates == ("stop", "one")
+    assert choice_at(game, 30, 28).observation == "The lead is twenty-five."
+    assert choice_at(game, 24, 24).observation == "The lead is twenty-four."
+    assert game.harness.system.endswith("send, one, two, four, eight, twelve.")
+    assert Scouts(width=4, horizon=4, sizes="doubling").harness.system.endswith("one, two, four.")
+
+
+def test_the_harness_of_the_plain_game_stays_what_it_was():
+    """Policies are trained on it: another text would be another game."""
+    assert fingerprint(Scouts()) == "6ba5e8fc67132f2a38f9e71f4a9483e4"
+    assert fingerprint(replace(GAME, width=3)) == "b3a941e9929407626546c883195c970a"
+    assert fingerprint(replace(GAME, most_lead=40, fault="lie")) == fingerprint(GAME)
+
+
 def test_a_game_can_be_rebuilt_from_its_traces():
     done = play("one", "stop", game=SMALL)
     assert build(done.spec) == SMALL
@@ -145,7 +166,10 @@ def test_a_game_can_be_rebuilt_from_its_traces():
         ({"round_cost": float("inf")}, "round_cost"),
         ({"width": 0}, "width"),
         ({"width": 9, "horizon": 8}, "width"),
-        ({"horizon": 501}, "horizon"),
+        ({"horizon": 2_001}, "horizon"),
+        ({"width": 901, "horizon": 2_000}, "width"),
+        ({"most_lead": 0}, "most_lead"),
+        ({"most_lead": 901}, "most_lead"),
     ],
 )
 def test_rules_that_make_no_game_are_refused_by_name(rules, field):

@@ -1,7 +1,7 @@
 """The oracle of scouts: numbers, full enumeration, simulation, consistency."""
 
 from itertools import product
-from math import comb, log
+from math import ceil, comb, log, sqrt
 
 import numpy as np
 import pytest
@@ -13,7 +13,8 @@ from stretto.policies.scripted import Scripted
 from stretto.rewards.mix import Mix, mixed
 from stretto.tasks.oracle import oracle_of, policy_probabilities
 from stretto.tasks.scouts import Scouts, choice_at
-from stretto.tasks.scouts_oracle import ScoutsOracle
+from stretto.tasks.scouts_oracle import ScoutsOracle, scouts_oracle
+from stretto.tasks.topology import NAMES
 from stretto.team.engine import rollout
 from stretto.team.noise import gumbel_argmax
 from stretto.team.protocols import Answer
@@ -93,6 +94,27 @@ def test_fixed_plans_have_binomial_accuracy():
 # ---- the oracle, against full enumeration
 
 
+BETWEEN = {
+    "hierarchical": lambda count: ceil(sqrt(count)),
+    "planner_executor_critic": lambda count: 1,
+}
+"""Agents that a topology puts between the lead and so many scouts."""
+
+
+def price(game, count):
+    spawns = count + BETWEEN.get(game.topology, lambda count: 0)(count)
+    seconds = 1.2 if game.topology == "harness" else 1.0
+    return game.scout_cost * spawns + game.round_cost * seconds
+
+
+def menu(game, asked):
+    most = min(game.width, game.horizon - asked)
+    sizes = range(1, most + 1)
+    if game.sizes == "all":
+        return list(sizes)
+    return [size for size in sizes if size.bit_count() == 1 or size == game.width]
+
+
 def enumerate_games(game):
     """Q of every decision after every sequence of votes, by expectimax over vote sequences."""
     q, table = game.reliability, {}
@@ -106,8 +128,8 @@ def enumerate_games(game):
     def best(seen):
         if_red, if_blue = chance(seen)
         q_row = [max(if_red, if_blue) / (if_red + if_blue)]
-        for count in range(1, min(game.width, game.horizon - len(seen)) + 1):
-            value = -game.scout_cost * count - game.round_cost
+        for count in menu(game, len(seen)):
+            value = -price(game, count)
             for new in product((0, 1), repeat=count):
                 share = sum(chance(seen + new)) / (if_red + if_blue)
                 value += share * best(seen + new)
@@ -124,6 +146,8 @@ TINY = [
     Scouts(reliability=0.6, scout_cost=0.0, round_cost=0.02, width=4, horizon=4),
     Scouts(reliability=0.9, scout_cost=0.01, round_cost=0.1, width=1, horizon=3),
     Scouts(reliability=0.5, scout_cost=0.0, round_cost=0.0, width=2, horizon=3),
+    Scouts(reliability=0.7, scout_cost=0.01, width=5, horizon=6, sizes="doubling", most_lead=2),
+    *(Scouts(scout_cost=0.01, round_cost=0.03, width=3, horizon=5, topology=n) for n in NAMES),
 ]
 
 
@@ -148,9 +172,8 @@ def enumerate_value(game, probabilities):
         lead = 2 * sum(seen) - len(seen)
         policy = probabilities[place[choice_at(game, len(seen), lead)]]
         total = policy[0] * max(if_red, if_blue)
-        for count, share in enumerate(policy[1:], start=1):
-            price = game.scout_cost * count + game.round_cost
-            total -= share * price * (if_red + if_blue)
+        for count, share in zip(menu(game, len(seen)), policy[1:], strict=True):
+            total -= share * price(game, count) * (if_red + if_blue)
             for new in product((0, 1), repeat=count):
                 red, blue = sum(new), count - sum(new)
                 ahead = if_red * q**red * (1 - q) ** blue, if_blue * q**blue * (1 - q) ** red
@@ -270,7 +293,8 @@ def test_greedy_in_every_state_is_worth_exactly_the_optimum(game):
             if not count:
                 total += chance * max(red[lead + game.horizon], 1 - red[lead + game.horizon])
                 continue
-            total -= chance * (game.scout_cost * count + game.round_cost)
+            count = menu(game, asked)[count - 1]
+            total -= chance * price(game, count)
             for k in range(count + 1):
                 p, q, rest = red[lead + game.horizon], game.reliability, count - k
                 share = p * q**k * (1 - q) ** rest + (1 - p) * (1 - q) ** k * q**rest
@@ -318,7 +342,8 @@ def test_colours_are_alike():
 def test_waiting_for_scouts_is_never_worth_more_than_certainty():
     q = ORACLE.q_values
     assert q[np.isfinite(q)].max() <= 1.0
-    assert (q[:, :, 0] >= 0.5).all()
+    for asked in range(GAME.horizon + 1):
+        assert (ORACLE.q_after(asked)[0] >= 0.5).all()
 
 
 games = st.builds(
@@ -374,3 +399,58 @@ def test_a_policy_is_valued_by_its_own_probabilities():
 
 def test_the_oracle_of_a_game_is_built_once():
     assert oracle_of(SMALL) is oracle_of(replace(SMALL))
+
+
+def test_faults_and_topologies_that_cost_the_same_share_an_oracle():
+    plain = scouts_oracle(SMALL)
+    assert scouts_oracle(replace(SMALL, topology="debate", fault="lie")) is plain
+    assert scouts_oracle(replace(SMALL, topology="harness")) is not plain
+
+
+# ---- long games
+
+
+def plain_optimum(game):
+    """The optimum by a dictionary of (votes, votes for red) and binomials that are cut nowhere."""
+    q, best = game.reliability, {}
+
+    def chance(count, red, belief):
+        odds = q**red * (1 - q) ** (count - red), (1 - q) ** red * q ** (count - red)
+        return comb(count, red) * (belief * odds[0] + (1 - belief) * odds[1])
+
+    for asked in range(game.horizon, -1, -1):
+        for red in range(asked + 1):
+            belief = 1 / (1 + ((1 - q) / q) ** (2 * red - asked))
+            values = [max(belief, 1 - belief)]
+            for count in menu(game, asked):
+                after = [best[asked + count, red + more] for more in range(count + 1)]
+                draws = [chance(count, more, belief) for more in range(count + 1)]
+                values.append(float(np.dot(draws, after)) - price(game, count))
+            best[asked, red] = max(values)
+    return best[0, 0]
+
+
+@pytest.mark.parametrize("topology", ["centralized", "hierarchical", "harness"])
+def test_big_rounds_are_those_of_plain_dynamic_programming(topology):
+    rules = {"reliability": 0.6, "scout_cost": 0.001, "round_cost": 0.02, "width": 60}
+    game = Scouts(**rules, horizon=90, sizes="doubling", most_lead=40, topology=topology)
+    assert ScoutsOracle(game).optimum == pytest.approx(plain_optimum(game), abs=1e-12)
+
+
+def test_a_game_of_hundreds_of_scouts_has_exact_values():
+    rules = {"reliability": 0.56, "scout_cost": 0.0003, "round_cost": 0.02, "most_lead": 64}
+    oracle = ScoutsOracle(Scouts(**rules, width=128, horizon=256, sizes="doubling"))
+    assert oracle.optimum == pytest.approx(0.8924, abs=5e-5)
+    assert oracle.best == pytest.approx(oracle.optimum, abs=1e-6)
+    assert oracle.baselines["one_shot"] < oracle.optimum - 0.03
+    assert oracle.visits(oracle.by_sight) @ [row[0] for row in oracle.by_sight] == (
+        pytest.approx(1.0)
+    )
+
+
+def test_what_the_script_plays_is_worth_what_the_yardstick_says():
+    for game in (GAME, Scouts(width=4, horizon=4), Scouts(width=16, scout_cost=0.002)):
+        oracle = ScoutsOracle(game)
+        assert oracle.best == pytest.approx(oracle.value(oracle.by_sight), abs=1e-12)
+        assert oracle.best <= oracle.optimum + 1e-12
+        assert oracle.best == pytest.approx(oracle.optimum, abs=1e-4)

@@ -30,8 +30,10 @@ _LONG: Spec = {"family": "gather", "entities": 8, "attributes": 3}
 
 SIZES: Mapping[str, Mapping[str, Spec]] = {
     "agree": {
+        "10": {"problem": "maximum", "members": 2},
         "100": {},
         "1000": {"members": 41},
+        "more": {"members": 361},
     },
     "gather": {
         "10": {"entities": 2, "attributes": 1, "cells_per_document": 2, "workers": 1},
@@ -48,6 +50,8 @@ SIZES: Mapping[str, Mapping[str, Spec]] = {
     "jury": {
         "10": {"witnesses": 2, "copies": 0, "liars": 0},
         "100": {},
+        "1000": {"classes": 2, "witnesses": 100, "copies": 10, "liars": 5, "faint": 81},
+        "more": {"classes": 2, "witnesses": 700, "copies": 5, "liars": 30, "faint": 686},
     },
     "nest": {
         "10": {"inner": (_HOP,), "jobs": 2, "abreast": 2},
@@ -62,7 +66,15 @@ SIZES: Mapping[str, Mapping[str, Spec]] = {
     },
     "scouts": {
         "10": {"width": 4, "horizon": 4},
-        "100": {"width": 16, "scout_cost": 0.002},
+        "100": {"width": 16, "horizon": 24, "scout_cost": 0.002},
+        "1000": {
+            **{"width": 128, "horizon": 256, "sizes": "doubling", "most_lead": 64},
+            **{"reliability": 0.56, "scout_cost": 0.0003, "round_cost": 0.02},
+        },
+        "more": {
+            **{"width": 768, "horizon": 1536, "sizes": "doubling", "most_lead": 150},
+            **{"reliability": 0.525, "scout_cost": 0.00005, "round_cost": 0.02},
+        },
     },
 }
 """Family to the parameters of its instances in each band; where it has none, it cannot be so long.

@@ -84,8 +84,13 @@ def _hops(task: Any, trace: Trace) -> Rule:
 
 
 def _scouts(task: Any, trace: Trace) -> Rule:
-    """Every look is a draw of its own: none repeats another."""
-    return lambda event: Brought(event.id, event.agent, frozenset({(event.id,)}))
+    """Every look is a draw of its own: none repeats another. Who listens brings nothing new."""
+
+    def rule(event: Event) -> Brought:
+        facts = frozenset({(event.id,)} if event.tool == "look" else set[Fact]())
+        return Brought(event.id, event.agent, facts)
+
+    return rule
 
 
 def _jury(task: Any, trace: Trace) -> Rule:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from stretto.bench.metrics_team import LETTERS
 from stretto.bench.tokens import turn_tokens
 from stretto.metrics.cost import coordination_share
-from stretto.trace import Event, Trace
+from stretto.trace import Trace
 
 Values = dict[str, float | None]
 
@@ -38,19 +38,14 @@ def token_overhead(team: float, solo: float) -> float | None:
     return None if not solo else (team - solo) / solo
 
 
+def efficiency(score: float, team: float, solo: float) -> float | None:
+    """`E_c = S / (T_team / T_solo)`: what a team scores per turn that one agent would need."""
+    return score * solo / team if team else None
+
+
 def error_ratio(team: float, solo: float) -> float | None:
     """`A_out = (1 - S_team) / (1 - S_solo)`; `None` where one agent makes no error."""
     return None if solo >= 1 else (1 - team) / (1 - solo)
-
-
-def wrong_events(clean: Trace, faulty: Trace) -> int:
-    """`A_inj` of one pair: events that say something else because of one planted error.
-
-    An event counts that both worlds have, with other words, facts or choice, or that only the
-    faulty one has. The planted one is the first.
-    """
-    known = {event.id: _said(event) for event in clean.events}
-    return sum(known.get(event.id) != _said(event) for event in faulty.events)
 
 
 def containment(clean: Mapping[int, bool], faulty: Mapping[int, bool]) -> float | None:
@@ -62,8 +57,3 @@ def containment(clean: Mapping[int, bool], faulty: Mapping[int, bool]) -> float 
     """
     right = [seed for seed, solved in clean.items() if solved and seed in faulty]
     return sum(faulty[seed] for seed in right) / len(right) if right else None
-
-
-def _said(event: Event) -> tuple[object, ...]:
-    choice = event.decision.choice if event.decision else None
-    return event.kind, event.content, choice, event.tool, event.to

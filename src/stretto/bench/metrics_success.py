@@ -5,6 +5,7 @@ from math import comb
 
 import numpy as np
 
+from stretto.bench.luck import Fair
 from stretto.columns import Floats
 from stretto.tasks.scripts import Yardstick, score
 from stretto.team.protocols import Task
@@ -13,19 +14,21 @@ from stretto.trace import Trace
 Values = dict[str, float | None]
 
 
-def success(task: Task, yard: Yardstick, trace: Trace) -> Values:
-    """Score, success, and utility `U = S - c_spawn·spawns - c_t·T_P` of one episode.
+def success(task: Task, yard: Yardstick, trace: Trace, fair: Fair) -> Values:
+    """Outcome, success, and utility `U = S - c_spawn·spawns - c_t·T_P` of one episode.
 
-    `judged` is what regret is taken of: the utility where the family counts prices, else the score.
+    `score` is the outcome without luck. `judged` is what regret is taken of: the utility where the
+    family counts prices, else the outcome, without luck.
     """
     outcome = trace.reward("outcome")
     told = trace.reward("success")
     solved = told if told is not None or outcome is None else float(outcome >= 1 - 1e-9)
     return {
         "outcome": outcome,
+        "score": outcome if fair.outcome is None else fair.outcome,
         "success": solved,
         "utility": score(task, trace, priced=True),
-        "judged": score(task, trace, yard.priced),
+        "judged": score(task, trace, yard.priced) if fair.score is None else fair.score,
         "best": yard.best,
         "chance": yard.random,
     }

@@ -1,6 +1,7 @@
 """The leaderboard: one self-contained HTML page with the plots people look for, and all tables."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from html import escape
 from pathlib import Path
 
@@ -51,7 +52,7 @@ def leaderboard(lines: Sequence[Line], folder: Path) -> str:
     plots = "".join(
         f"<section><h2>{escape(title)}</h2>{draw(clean)}"
         f'<p class="quiet">{escape(note)}</p></section>'
-        for title, note, draw in PLOTS
+        for title, note, draw in (*PLOTS, *gain_plots(clean))
     )
     tables = "".join(_group(title, own) for title, own in groups(lines))
     body = (
@@ -123,7 +124,7 @@ def _pair(line: Line, x: str, y: str) -> Point | None:
 
 
 def _success(lines: Sequence[Line]) -> str:
-    series = _by_policy(lines, lambda line: _pair(line, "tokens", "outcome"))
+    series = _by_policy(lines, lambda line: _pair(line, "tokens", "score"))
     x, y = Axis("tokens an episode", log=True), _share("score")
     return plot(series, x, y, "score against tokens")
 
@@ -175,26 +176,33 @@ def _bands(lines: Sequence[Line]) -> str:
     return plot(found, x, y, "normalised score by band")
 
 
-def _gain(lines: Sequence[Line]) -> str:
-    wanted = [
-        line
-        for line in lines
-        if line.curve is not None
-        and line.curve.budgets
-        and line.cell.topology == "centralized"
-        and (line.policy == "oracle" or line.policy not in BASELINES)
-    ]
-    series = [
-        Series(
-            f"{line.policy}, {line.cell.family} {line.cell.band}",
-            tuple(map(Point, line.curve.budgets, line.curve.gain)) if line.curve else (),
-            line=True,
-        )
-        for line in wanted
-    ]
-    return plot(series, Axis("token budget B", log=True), Axis("Γ(B)"), "compute-matched gain")
+def _gain(lines: Sequence[Line], band: str) -> str:
+    """One line a family, and policy, in the first topology that the family has."""
+    series: dict[str, Series] = {}
+    for line in lines:
+        examined = line.policy == "oracle" or line.policy not in BASELINES
+        if line.cell.band == band and examined and line.curve is not None and line.curve.budgets:
+            name = f"{line.policy}, {line.cell.family}"
+            points = tuple(map(Point, line.curve.budgets, line.curve.gain))
+            series.setdefault(name, Series(name, points, line=True))
+    x, y = Axis("token budget B", log=True), Axis("Γ(B)")
+    return plot(list(series.values()), x, y, f"compute-matched gain, {TITLES[band]}")
 
 
+def gain_plots(lines: Sequence[Line]) -> list[tuple[str, str, Callable[[Sequence[Line]], str]]]:
+    """A plot a band that was played: what is gained over twenty events says nothing of others."""
+    played = {line.cell.band for line in lines}
+    return [
+        (f"Compute-matched gain, {title}", GAIN_NOTE, partial(_gain, band=band))
+        for band, title in TITLES.items()
+        if band in played
+    ]
+
+
+GAIN_NOTE = (
+    "Score of the team within B tokens less the best that one agent makes of them: one long "
+    "attempt, the best of several, their majority."
+)
 PLOTS: tuple[tuple[str, str, Callable[[Sequence[Line]], str]], ...] = (
     (
         "Score against tokens",
@@ -221,11 +229,5 @@ PLOTS: tuple[tuple[str, str, Callable[[Sequence[Line]], str]], ...] = (
         "1 is the oracle, 0 is chance. Each policy and family by the length of its episodes.",
         _bands,
     ),
-    (
-        "Compute-matched gain",
-        "Score of the team within B tokens less the best that one agent makes of them: one long "
-        "attempt, the best of several, their majority.",
-        _gain,
-    ),
 )
-"""Title, note and drawing of every plot."""
+"""Title, note and drawing of every plot but those of the gain."""

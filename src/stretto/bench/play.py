@@ -8,14 +8,17 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from stretto.bench.aggregation import aggregation
 from stretto.bench.bands import LIMITS, topologies_of
 from stretto.bench.baselines import ATTEMPTS, ONE_AGENT, SLIPS, Policies, again, seat
 from stretto.bench.facts import brought
-from stretto.bench.metrics_overhead import overhead, wrong_events
+from stretto.bench.luck import Fair, fair
+from stretto.bench.metrics_overhead import overhead
 from stretto.bench.metrics_parallel import parallel
 from stretto.bench.metrics_success import success
 from stretto.bench.metrics_team import behavioural, team
 from stretto.bench.results import Row
+from stretto.bench.spread import spread
 from stretto.bench.suite import CLEAN, Cell
 from stretto.bench.tokens import counted, turn_tokens
 from stretto.bench.truth import answer, exact, plans
@@ -109,11 +112,12 @@ def values_of(
     """E1 to E4 of one episode."""
     trace = counted(trace)
     found = brought(task, trace)
-    solved = success(task, yard, trace)
+    solved = success(task, yard, trace, fair(task, trace))
     return {
         **solved,
         **parallel(trace, found, plans(task), serial, solved["success"] == 1.0),
         **team(found, exact(task, trace)),
+        **aggregation(task, trace, found),
         **overhead(trace),
     }
 
@@ -121,7 +125,7 @@ def values_of(
 def forfeit(row: Row, ended: str = "limit") -> Row:
     """An episode that the policy did not bring to its end: it scores 0, and says nothing else."""
     yard = yard_of(row.cell, row.seed)
-    values = {"outcome": 0.0, "success": 0.0, "utility": 0.0, "judged": 0.0}
+    values = dict.fromkeys(("outcome", "score", "success", "utility", "judged"), 0.0)
     return replace(
         row, values={**values, "best": yard.best, "chance": yard.random}, answer=None, ended=ended
     )
@@ -143,7 +147,7 @@ def serial_seconds(cell: Cell, seed: int) -> float | None:
 def _serial(cell: Cell, seed: int) -> float | None:
     task = cell.task(seed)
     (trace,) = play([task], [seed], scripts_of(task)["solo"], limits_of(cell))
-    solved = success(task, yard_of(cell, seed), trace)["success"] == 1.0
+    solved = success(task, yard_of(cell, seed), trace, Fair())["success"] == 1.0
     return makespan(trace).value if solved else None
 
 
@@ -156,7 +160,7 @@ def _extra(
     if cell.condition != CLEAN:
         clean = replace(cell, condition=CLEAN).task(seed)
         (twin,) = play([clean], [seed], policies, limits_of(cell))
-        found["wrong_events"] = float(wrong_events(twin, trace))
+        found |= spread(twin, trace)
     elif replays and cell.band in SHORT:
         try:
             found |= behavioural(cell.task(seed), trace, policies)

@@ -19,7 +19,7 @@ from stretto.bench.gain import (
     majority,
     mean_interval,
 )
-from stretto.bench.metrics_overhead import containment, error_ratio, token_overhead
+from stretto.bench.metrics_overhead import containment, efficiency, error_ratio, token_overhead
 from stretto.bench.metrics_success import pass_hat, regret
 from stretto.bench.results import Row
 from stretto.bench.suite import CLEAN, Cell
@@ -32,6 +32,7 @@ HIDDEN = (SLIPS,)
 """Policies that only others are made from."""
 MEANS = (
     "outcome",
+    "score",
     "success",
     "utility",
     "makespan",
@@ -51,6 +52,10 @@ MEANS = (
     "replay_zero",
     "replay_minus",
     "free_riders",
+    "aggregation_regret",
+    "flips",
+    "milestones",
+    "largest_share",
     "tokens",
     "turns",
     "events",
@@ -59,6 +64,10 @@ MEANS = (
     "messages_per_turn",
     "score_per_1000",
     "wrong_events",
+    "tainted",
+    "blast",
+    "reproduction",
+    "taint_seconds",
 )
 """Metrics of an episode that a line has the mean of, over the episodes in which they are known."""
 
@@ -86,6 +95,8 @@ class Line(Struct, frozen=True):
     """`Γ` of the utility: the score less the prices of spawns and seconds."""
     retention: float | None = None
     """`S_team / S_solo`."""
+    efficiency: float | None = None
+    """`E_c = S_team / (T_team / T_solo)`, in turns."""
     turn_overhead: float | None = None
     token_overhead: float | None = None
     error_ratio: float | None = None
@@ -149,12 +160,12 @@ def _means(rows: Sequence[Row]) -> dict[str, Interval]:
 
 
 def _regret(by: Rows, cell: Cell, rows: Sequence[Row]) -> float | None:
-    """Against exact chance, or else against the mean of the policy `random` in this cell."""
+    """Against the policy `random` in this cell, or else against exact chance."""
     judged, best = _column(rows, "judged"), _column(rows, "best")
-    chance = _column(rows, "chance")
+    random = by.get((cell, "random")) or ()
+    chance = _column([row for row in random if row.error is None], "judged")
     if not len(chance):
-        random = by.get((cell, "random")) or ()
-        chance = _column([row for row in random if row.error is None], "judged")
+        chance = _column(rows, "chance")
     if not len(judged) or not len(chance):
         return None
     found = regret(judged, best, chance)
@@ -196,6 +207,7 @@ def _against(by: Rows, line: Line, own: Mapping[int, Row]) -> Line:
         utility_gain=gain(utility),
         curve=curve(score),
         retention=rates[0] / rates[1] if rates[1] else None,
+        efficiency=efficiency(rates[0], _mean(team, "turns"), _mean(one, "turns")),
         error_ratio=error_ratio(_mean(team, "success"), _mean(one, "success")),
         token_overhead=token_overhead(_mean(team, "tokens"), _mean(one, "tokens")),
         turn_overhead=token_overhead(_mean(team, "turns"), _mean(one, "turns")),
@@ -240,7 +252,7 @@ def _choosing(by: Rows, cell: Cell) -> list[Line]:
     for name, choose in ((BEST_OF, best_of), (MAJORITY, majority)):
         scores = [choose(_tries(attempts[s]), _budget(team[s], solo[s])) for s in seeds]
         errors = len({row.seed for row in rows if row.error is not None})
-        means = {"outcome": mean_interval(scores)}
+        means = {"score": mean_interval(scores)}
         found.append(Line(cell, name, len(seeds), errors, 0, means))
     return found
 

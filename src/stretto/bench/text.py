@@ -42,8 +42,8 @@ def cells(line: Line) -> list[str]:
         line.cell.topology,
         line.policy,
         f"{line.episodes}{failed}",
-        interval(line.means.get("outcome")),
-        number(None if line.regret is None else 1 - line.regret),
+        interval(line.means.get("score")),
+        norm(line),
         number(line.passes.get("1")),
         interval(line.gain),
         interval(line.utility_gain),
@@ -104,7 +104,14 @@ def markdown(lines: Sequence[Line]) -> str:
     for band, title in TITLES.items():
         own = [line for line in clean if line.cell.band == band]
         if own:
-            parts += [f"### Scores, {title}", "", *_scores(own), ""]
+            parts += [f"### Scores, {title}", "", *_policies(own, _score), ""]
+            judged = [line for line in own if line.regret is not None]
+            parts += [
+                f"### Between chance and the oracle, {title}",
+                "",
+                *_policies(judged, norm),
+                "",
+            ]
             parts += [f"### What the oracle's team was worth, {title}", "", *_teams(own), ""]
     faulty = [line for line in lines if line.containment is not None]
     if faulty:
@@ -112,7 +119,7 @@ def markdown(lines: Sequence[Line]) -> str:
     return "\n".join(parts)
 
 
-def _scores(lines: Sequence[Line]) -> list[str]:
+def _policies(lines: Sequence[Line], tell: Callable[[Line], str]) -> list[str]:
     """A row a family and topology, a column a policy."""
     names = list(dict.fromkeys(line.policy for line in sorted(lines, key=_place)))
     by = {(line.cell, line.policy): line for line in lines}
@@ -121,18 +128,22 @@ def _scores(lines: Sequence[Line]) -> list[str]:
     for cell in dict.fromkeys(line.cell for line in lines):
         own = [by.get((cell, name)) for name in names]
         count = max(line.episodes for line in own if line is not None)
-        scores = ["" if line is None else _score(line) for line in own]
-        rows.append(_row([cell.family, cell.topology, str(count), *scores]))
+        told = ["" if line is None else tell(line) for line in own]
+        rows.append(_row([cell.family, cell.topology, str(count), *told]))
     return rows
 
 
 def _score(line: Line) -> str:
     failed = f" ({line.errors} errors)" if line.errors else ""
-    return interval(line.means.get("outcome")) + failed
+    return interval(line.means.get("score")) + failed
+
+
+def norm(line: Line) -> str:
+    """1 for the oracle, 0 for chance."""
+    return number(None if line.regret is None else 1 - line.regret, 3)
 
 
 TEAM: Mapping[str, Callable[[Line], str]] = {
-    "norm": lambda line: number(None if line.regret is None else 1 - line.regret),
     "Γ": lambda line: interval(line.gain),
     "Γ of U": lambda line: interval(line.utility_gain),
     "AUC Γ(B)": lambda line: number(line.curve.auc if line.curve else None),
@@ -144,9 +155,13 @@ TEAM: Mapping[str, Callable[[Line], str]] = {
     "R": lambda line: mean(line, "redundancy"),
     "Δ>0": lambda line: mean(line, valued(line)),
     "free": lambda line: mean(line, "free_riders"),
+    "regret": lambda line: mean(line, "aggregation_regret"),
+    "flips": lambda line: mean(line, "flips"),
+    "KPI": lambda line: mean(line, "milestones"),
     "O_tok": lambda line: number(line.token_overhead),
     "ξ": lambda line: mean(line, "coordination"),
     "c": lambda line: mean(line, "messages_per_turn"),
+    "E_c": lambda line: number(line.efficiency),
     "A_out": lambda line: number(line.error_ratio),
 }
 """Columns of the table of teams."""
@@ -161,15 +176,26 @@ def _teams(lines: Sequence[Line]) -> list[str]:
     return rows
 
 
+FAULT: Mapping[str, Callable[[Line], str]] = {
+    "score": lambda line: interval(line.means.get("score")),
+    "contained": lambda line: number(line.containment),
+    "A_inj": lambda line: mean(line, "wrong_events", 1),
+    "tainted": lambda line: mean(line, "tainted"),
+    "agents": lambda line: mean(line, "blast", 1),
+    "R₀": lambda line: mean(line, "reproduction"),
+    "seconds": lambda line: mean(line, "taint_seconds", 1),
+}
+"""Columns of the table of planted faults."""
+
+
 def _faults(lines: Sequence[Line]) -> list[str]:
-    heads = ["family", "band", "fault", "topology", "policy", "score", "contained", "A_inj"]
-    rows = [_row(heads), _row(["---"] * 5 + ["---:"] * 3)]
+    heads = ["family", "band", "fault", "topology", "policy", *FAULT]
+    rows = [_row(heads), _row(["---"] * 5 + ["---:"] * len(FAULT))]
     for line in lines:
         cell = line.cell
         if line.policy in ("oracle", "greedy"):
             words = [cell.family, cell.band, cell.condition, cell.topology, line.policy]
-            told = [interval(line.means.get("outcome")), number(line.containment)]
-            rows.append(_row([*words, *told, mean(line, "wrong_events", 1)]))
+            rows.append(_row([*words, *(tell(line) for tell in FAULT.values())]))
     return rows
 
 

@@ -81,7 +81,7 @@ class Agree(Seeded, frozen=True, forbid_unknown_fields=True, kw_only=True):
         require_topology(self.topology)
         odd = self.members % 2 == 1 or self.problem != "majority"
         checks = {
-            "members": 3 <= self.members <= (150 if self.problem == "colouring" else 300) and odd,
+            "members": 2 <= self.members <= (150 if self.problem == "colouring" else 900) and odd,
             "degree": 2 <= self.degree <= 6,
             "fault": self.fault is None or self.problem in ("majority", "maximum"),
         }
@@ -340,8 +340,11 @@ def _resulted(world: World, event: Event) -> None:
     mind.round += 1
     read = [event.attrs] if event.tool == "memory.read" else mind.inbox
     for content in read:
-        for member, fact in content.get("facts", {}).items():
-            mind.facts.setdefault(member, fact)
+        facts = content.get("facts", {})
+        if not facts.keys() <= mind.facts.keys():  # most of what is told is known
+            mind.facts |= {
+                member: fact for member, fact in facts.items() if member not in mind.facts
+            }
         mind.takes |= content.get("takes", {})
     mind.inbox = []
 
@@ -358,7 +361,7 @@ def _value(word: str) -> int:
 
 
 _LIMITS = (
-    "members 3 to 300, of a colouring to 150 (exact in seconds up to there), odd for a majority; "
+    "members 2 to 900, of a colouring to 150 (exact in seconds up to there), odd for a majority; "
     "degree 2 to 6; faults only for majority and maximum"
 )
 _WANTED = {

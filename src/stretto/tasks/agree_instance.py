@@ -7,7 +7,8 @@ private prices, whose optimum is exact at any size. All graphs are connected.
 """
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, permutations
+from math import ceil, sqrt
 
 from msgspec import Struct
 
@@ -21,6 +22,13 @@ MOST_INPUT = 999
 """Inputs whose maximum is wanted are 0 to this."""
 SPARSE = 0.3
 """How likely a member of a partial 2-tree has one edge to those before it, not two."""
+
+ALL_TALK = 64
+"""Most members of a debate who all write to each other.
+
+More of them sit in a square, and each writes to its row and its column, so that news is everywhere
+after two rounds; all to all, messages would grow with their square.
+"""
 
 Edge = tuple[int, int]
 
@@ -62,11 +70,12 @@ def talk_edges(topology: str, instance: Instance, members: int) -> tuple[tuple[i
 
     Member 0 takes the lead's seat and the last one the critic's; the hierarchy is a binary tree; in
     a swarm those talk who are neighbours in the instance; in the harness nobody writes to anybody.
+    A debate of more than `ALL_TALK` is one of rows and columns.
     """
     others = range(members)
     match topology:
         case "debate":
-            pairs = {(a, b) for a in others for b in others}
+            pairs = _debate(members)
         case "centralized":
             pairs = {pair for n in others for pair in ((0, n), (n, 0))}
         case "hierarchical":
@@ -79,7 +88,17 @@ def talk_edges(topology: str, instance: Instance, members: int) -> tuple[tuple[i
             pairs = {pair for (a, b), _ in instance.edges for pair in ((a, b), (b, a))}
         case _:
             pairs = set[Edge]()
-    return tuple(tuple(b for b in others if b != a and (a, b) in pairs) for a in others)
+    talk: list[list[int]] = [[] for _ in others]
+    for a, b in sorted(pairs):
+        talk[a].append(b)
+    return tuple(map(tuple, talk))
+
+
+def _debate(members: int) -> set[Edge]:
+    width = members if members <= ALL_TALK else ceil(sqrt(members))
+    rows = [range(first, min(first + width, members)) for first in range(0, members, width)]
+    columns = [range(first, members, width) for first in range(width)]
+    return {pair for line in (*rows, *columns) for pair in permutations(line, 2)}
 
 
 def _planted(order: Sequence[int], degree: float, seed: int) -> list[Edge]:

@@ -10,7 +10,7 @@
 | `random` | picks any candidate, all alike |
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from re import findall
 
@@ -48,19 +48,19 @@ def yardstick(task: Agree) -> Yardstick:
 def _flood(ask: Ask, problem: str, rounds: int) -> str:
     if "You are" not in ask.prompt:
         return ask.candidates[0]
-    me, turn, facts = _parse(ask.prompt)
+    me, turn, lines = _parse(ask.prompt)
     if turn < rounds and "share" in ask.candidates:
         return "share"
-    return f"commit {_solve(problem, me, facts)}"
+    return f"commit {_solve(problem, me, _facts(lines))}"
 
 
 def _local(ask: Ask) -> str:
     """In the order of the members: propose the cheapest colour beside those before, and commit."""
     if "You are" not in ask.prompt:
         return ask.candidates[0]
-    me, turn, facts = _parse(ask.prompt)
+    me, turn, lines = _parse(ask.prompt)
     takes = {other: colour for other, colour in findall(r"(\S.*) takes (\w+)\.", ask.prompt)}
-    weights, prices = _row(facts[me])
+    weights, prices = _row(_facts(lines)[me])
     cost = dict(zip(COLOURS, prices or [0] * len(COLOURS), strict=True))
     for other, weight in weights.items():
         if (colour := takes.get(number_word(other + 1))) is not None:
@@ -71,10 +71,15 @@ def _local(ask: Ask) -> str:
     return f"propose {best}" if turn == me else f"commit {best}"
 
 
-def _parse(prompt: str) -> tuple[int, int, dict[int, str]]:
-    """Who the reader is, which round it is, and what it knows of whom."""
+def _parse(prompt: str) -> tuple[int, int, list[str]]:
+    """Who the reader is, which round it is, and what it knows."""
     first, second, *lines = prompt.splitlines()
     me = size_of(first.removeprefix("You are ").rstrip(".")) - 1
+    return me, size_of(second.removeprefix("Round: ").rstrip(".")), lines
+
+
+def _facts(lines: Iterable[str]) -> dict[int, str]:
+    """What is known of each member; who takes which colour is no such fact."""
     facts: dict[int, str] = {}
     for line in lines:
         name, found, _ = line.partition(" beside ")
@@ -82,7 +87,7 @@ def _parse(prompt: str) -> tuple[int, int, dict[int, str]]:
             name, found, _ = line.partition(": ")
         if found:
             facts[size_of(name) - 1] = line.rstrip(".")
-    return me, size_of(second.removeprefix("Round: ").rstrip(".")), facts
+    return facts
 
 
 def _solve(problem: str, me: int, facts: Mapping[int, str]) -> str:

@@ -38,10 +38,18 @@ def eccentricity(talk: Sequence[Sequence[int]]) -> int:
 
     Raises `StrettoError` for a talk graph in which somebody cannot be reached.
     """
-    found = [distances(talk, start) for start in range(len(talk))]
-    if any(len(each) < len(talk) for each in found):
-        raise StrettoError("somebody cannot be reached", "talk graph")
-    return max(max(each.values()) for each in found)
+    everybody = (1 << len(talk)) - 1
+    known = [1 << member for member in range(len(talk))]  # as bits: who knows whose input
+    rounds = 0
+    while any(each != everybody for each in known):
+        told = list(known)
+        for member, others in enumerate(talk):
+            for other in others:
+                told[other] |= known[member]
+        if told == known:
+            raise StrettoError("somebody cannot be reached", "talk graph")
+        known, rounds = told, rounds + 1
+    return rounds
 
 
 def assignment_cost(instance: Instance, colours: Mapping[int, int]) -> int:

@@ -9,13 +9,16 @@ votes. So the team learns O3 (to say what one saw, not what others said), O4 (to
 count) and O5. What each witness knows is private: alone, the judge can only guess.
 
 In the topologies `debate` and `swarm` witnesses hear each other before they speak to the judge:
-who then follows the crowd destroys what it knows. Exact in `jury_oracle`: the posterior, the best
-vote, what every claim is worth, Shapley values, the judge's regret, and the decisive lie.
+who then follows the crowd destroys what it knows. Exact: the posterior, the best vote, what every
+claim is worth, the judge's regret and the decisive lie (`jury_oracle`), how often votes are right
+and Shapley values (`jury_accuracy`), the same when the strongest lie (`jury_robust`), and the score
+of an episode without its luck (`jury_luck`).
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import ceil
 from typing import Literal
 
 from msgspec import Struct
@@ -52,8 +55,17 @@ from stretto.team.state import ROOT, AgentState, Team
 from stretto.trace import Event
 
 COLOURS = ("red", "blue", "green", "white")
-KINDS: Mapping[str, float] = {"keen": 0.85, "fair": 0.7, "dim": 0.55}
+KINDS: Mapping[str, float] = {"keen": 0.85, "fair": 0.7, "dim": 0.55, "faint": 0.51}
 """Kind of evidence to the probability that it shows the right colour."""
+DRAWN = ("keen", "fair", "dim")
+"""The kinds that are drawn for a piece that is not faint."""
+LIES: Mapping[str, int] = {"lie": 1, "two_lies": 2, "three_lies": 3}
+"""Planted fault to the number of witnesses, strongest first, who lie."""
+REMARK = "The sky was clear that day."
+"""What the strongest witness adds to its claim where the planted fault is only a remark."""
+TABLE = 12
+"""Most witnesses who debate with each other; more of them sit at several tables, or what is said
+would grow with their square."""
 DEBATES = ("debate", "swarm")
 """Topologies in which witnesses hear each other before they speak to the judge."""
 
@@ -69,10 +81,15 @@ class Jury(Seeded, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How many of them have the same piece of evidence as another."""
     liars: int = 1
     """How many of them lie, drawn anew in every episode; the number is known to all."""
+    faint: int = 0
+    """How many pieces of evidence are faint, that is, show hardly anything; others never are."""
     topology: str = "centralized"
     """One of `stretto.tasks.topology.NAMES`."""
-    fault: Literal["lie"] | None = None
-    """A planted fault: the strongest witness lies, and nobody else; the judge knows `liars`."""
+    fault: Literal["lie", "two_lies", "three_lies", "remark"] | None = None
+    """A planted fault: the strongest witnesses lie, and nobody else; the judge knows `liars`.
+
+    `remark` is the benign twin: the strongest witness adds words to its claim that say nothing.
+    """
     seed: int = 0
     """Seed of the case: who has which piece of evidence, and of what kind."""
 
@@ -84,13 +101,20 @@ class Jury(Seeded, frozen=True, forbid_unknown_fields=True, kw_only=True):
             "witnesses": 1 <= self.witnesses <= 900,
             "copies": 0 <= self.copies < self.witnesses,
             "liars": 0 <= self.liars <= self.witnesses,
+            "faint": 0 <= self.faint <= self.witnesses - self.copies,
+            "fault": self.lies <= self.witnesses,
         }
         require(self, checks, _LIMITS)
 
     @property
     def harness(self) -> Harness:
         """A judge, witnesses, and what each can look at."""
-        return _harness(self.topology, self.classes, self.liars)
+        return _harness(self.topology, self.classes, self.liars, self.faint > 0)
+
+    @property
+    def lies(self) -> int:
+        """How many planted lies there are."""
+        return LIES.get(self.fault or "", 0)
 
     @property
     def prices(self) -> Prices:
@@ -103,7 +127,7 @@ class Jury(Seeded, frozen=True, forbid_unknown_fields=True, kw_only=True):
         hidden = key_of(seed, "hidden") % self.classes
         seen = [_shown(self, seed, hidden, item) for item in range(len(case.kinds))]
         drawn = shuffled([str(n) for n in range(self.witnesses)], seed, "liars")[: self.liars]
-        liars = {case.strongest} if self.fault else {int(n) for n in drawn}
+        liars = case.strongest[: self.lies] if self.lies else [int(n) for n in drawn]
         lies = {n: _other(self, seed, f"lie {n}", seen[case.holds[n]]) for n in liars}
         return World(case, hidden, seen, lies)
 
@@ -120,9 +144,9 @@ class Jury(Seeded, frozen=True, forbid_unknown_fields=True, kw_only=True):
         if agent.id == ROOT:
             return self._judge(mind, colours)
         if agent.role != WORKER:
-            return report_choice(agent, _claims_text(world.case, mind.claims))
+            return report_choice(agent, _claims_text(self, mind.claims))
         says = [f"say {colour}" for colour in shuffled(colours, self.seed, f"say {mind.number}")]
-        text = _sight_text(world.case, mind)
+        text = _sight_text(self, mind)
         return Choice(text, (*says, "stay silent"), ("communicate",) * (len(says) + 1))
 
     def act(self, world: "World", team: Team, agent: AgentState, choice: str) -> Sequence[Effect]:
@@ -169,7 +193,7 @@ class Jury(Seeded, frozen=True, forbid_unknown_fields=True, kw_only=True):
             case _:
                 claims = {number: colour for _, said in world.memory for number, colour in said}
                 causes = tuple(source for source, _ in world.memory)
-                text = _claims_text(world.case, claims)
+                text = _claims_text(self, claims)
                 return ToolResult(text, {"claims": claims}, causes=causes)
 
     def scores(self, world: "World") -> Mapping[str, float]:
@@ -188,7 +212,7 @@ class Jury(Seeded, frozen=True, forbid_unknown_fields=True, kw_only=True):
         order = shuffled(colours, self.seed, "votes")
         options += [("aggregate" if mind.claims else "stop", f"vote {c}") for c in order]
         types, candidates = zip(*options, strict=True)
-        return Choice(_claims_text(case_of(self), mind.claims), candidates, types)
+        return Choice(_claims_text(self, mind.claims), candidates, types)
 
     def _say(self, world: "World", team: Team, agent: AgentState, colour: int) -> Sequence[Effect]:
         """Speak to the judge, or, in a debate, to the other witnesses first."""
@@ -197,8 +221,8 @@ class Jury(Seeded, frozen=True, forbid_unknown_fields=True, kw_only=True):
         claims = {str(mind.number): told}
         if self.topology not in DEBATES or mind.listened:
             return self._hand_up(world, agent, claims)
-        text = _claims_text(world.case, claims)
-        peers = copied_to(self.topology, self.witnesses, mind.number)
+        text = _claims_text(self, claims)
+        peers = heard_by(self.topology, self.witnesses, mind.number)
         paths = (f"{ROOT}/{peer}" for peer in peers)
         said = (Message(path, text, {"claims": claims}) for path in paths if path in team.agents)
         return (*said, Call("listen"))
@@ -207,7 +231,7 @@ class Jury(Seeded, frozen=True, forbid_unknown_fields=True, kw_only=True):
         self, world: "World", agent: AgentState, claims: Mapping[str, int]
     ) -> Sequence[Effect]:
         facts = {"claims": dict(claims)}
-        return hand_up(self.topology, agent, _claims_text(world.case, claims), facts)
+        return hand_up(self.topology, agent, _claims_text(self, claims), facts)
 
 
 class Case(Struct, frozen=True):
@@ -221,9 +245,9 @@ class Case(Struct, frozen=True):
     """The piece that each witness has."""
 
     @property
-    def strongest(self) -> int:
-        """The witness whose evidence is most reliable; the first of those alike."""
-        return max(range(len(self.holds)), key=lambda n: KINDS[self.kinds[self.holds[n]]])
+    def strongest(self) -> list[int]:
+        """The witnesses by how reliable their evidence is, the best first; in order where alike."""
+        return sorted(range(len(self.holds)), key=lambda n: -KINDS[self.kinds[self.holds[n]]])
 
     def piece(self, witness: int) -> str:
         """Kind and name of what a witness has."""
@@ -265,9 +289,10 @@ class World:
 
 
 @lru_cache(maxsize=64)
-def _case(witnesses: int, copies: int, seed: int) -> Case:
+def _case(witnesses: int, copies: int, faint: int, seed: int) -> Case:
     items = witnesses - copies
-    kinds = tuple(tuple(KINDS)[key_of(seed, f"kind {n}") % len(KINDS)] for n in range(items))
+    drawn = (DRAWN[key_of(seed, f"kind {n}") % len(DRAWN)] for n in range(items - faint))
+    kinds = (*drawn, *["faint"] * faint)
     again = [key_of(seed, f"copy {n}") % items for n in range(copies)]
     pairs = [f"{place} {item}" for place, item in enumerate([*range(items), *again])]
     holds = tuple(int(pair.split()[1]) for pair in shuffled(pairs, seed, "seats"))
@@ -276,7 +301,15 @@ def _case(witnesses: int, copies: int, seed: int) -> Case:
 
 def case_of(task: Jury) -> Case:
     """Who has which evidence: the same under every topology, fault and number of liars."""
-    return _case(task.witnesses, task.copies, task.seed)
+    return _case(task.witnesses, task.copies, task.faint, task.seed)
+
+
+def heard_by(topology: str, witnesses: int, number: int) -> tuple[int, ...]:
+    """The other witnesses who hear what this one says; in a debate, all at its table."""
+    if topology != "debate":
+        return copied_to(topology, witnesses, number)
+    tables = shares(range(witnesses), ceil(witnesses / TABLE))
+    return tuple(n for table in tables if number in table for n in table if n != number)
 
 
 def _shown(task: Jury, seed: int, hidden: int, item: int) -> int:
@@ -336,27 +369,31 @@ def _resulted(world: World, mind: Mind, event: Event) -> None:
             mind.claims.update(event.attrs["claims"])
 
 
-def _sight_text(case: Case, mind: Mind) -> str:
+def _sight_text(task: Jury, mind: Mind) -> str:
     """What a witness saw and heard; nothing, where its look was taken away."""
-    heard = [_claims_text(case, mind.claims)] if mind.claims else []
+    heard = [_claims_text(task, mind.claims)] if mind.claims else []
     if mind.saw is None:
         return "\n".join(["You see nothing.", *heard])
-    return "\n".join([f"You see: {COLOURS[mind.saw]}, {case.piece(mind.number)}.", *heard])
+    piece = case_of(task).piece(mind.number)
+    return "\n".join([f"You see: {COLOURS[mind.saw]}, {piece}.", *heard])
 
 
-def _claims_text(case: Case, claims: Mapping[str, int]) -> str:
+def _claims_text(task: Jury, claims: Mapping[str, int]) -> str:
+    case = case_of(task)
     lines = [f"Claim: {COLOURS[c]}, {case.piece(int(number))}." for number, c in claims.items()]
+    if task.fault == "remark" and str(case.strongest[0]) in claims:
+        lines.append(REMARK)
     return "\n".join(lines) or "No claims."
 
 
 _LIMITS = (
     f"classes 2 to {len(COLOURS)}, witnesses 1 to 900, copies fewer than witnesses, "
-    "liars no more than witnesses"
+    "liars and planted lies no more than witnesses, faint no more than pieces of evidence"
 )
 
 
 @lru_cache(maxsize=64)
-def _harness(topology: str, classes: int, liars: int) -> Harness:
+def _harness(topology: str, classes: int, liars: int, faint: bool) -> Harness:
     roles = {LEAD: "calls the witnesses and votes"}
     if topology == "hierarchical":
         roles[SUBLEAD] = "hears some witnesses and reports their claims"
@@ -368,9 +405,10 @@ def _harness(topology: str, classes: int, liars: int) -> Harness:
         tools |= MEMORY
     if topology in DEBATES:
         tools["listen"] = ToolSpec(latency=1.0, trusted=False)
+    weakest = ", dim than faint" if faint else ""
     return Harness(
         system=f"The colour is {' or '.join(COLOURS[:classes])}. Keen evidence is better than "
-        "fair, fair than dim; claims about one piece of evidence count once. "
+        f"fair, fair than dim{weakest}; claims about one piece of evidence count once. "
         f"Liars: {number_word(liars)}.",
         root=LEAD,
         roles=roles,

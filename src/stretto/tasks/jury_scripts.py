@@ -15,7 +15,8 @@ from functools import partial
 
 from stretto.policies.scripted import Scripted
 from stretto.tasks.jury import COLOURS, Jury, case_of
-from stretto.tasks.jury_oracle import accuracy, vote_on
+from stretto.tasks.jury_accuracy import accuracy
+from stretto.tasks.jury_oracle import vote_on
 from stretto.tasks.scripts import Yardstick, anybody, blind, everyone
 from stretto.team.protocols import Ask, Policy
 

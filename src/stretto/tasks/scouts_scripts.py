@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from msgspec.structs import replace
 
 from stretto.policies.scripted import Scripted
-from stretto.tasks.scouts import CHOICES, Scouts, choice_at
+from stretto.tasks.scouts import Scouts, choice_at
 from stretto.tasks.scouts_oracle import scouts_oracle
 from stretto.tasks.scripts import Yardstick, anybody
 from stretto.team.protocols import Ask, Policy
@@ -36,10 +36,13 @@ def scripts(task: Scouts) -> Mapping[str, Mapping[str, Policy]]:
 
 
 def yardstick(task: Scouts) -> Yardstick:
-    """Exact values, less prices: asking for ever is no skill. The colours are hidden at first."""
+    """Exact values, less prices: asking for ever is no skill. The colours are hidden at first.
+
+    With a planted fault they are those without it: the same stick for both.
+    """
     oracle = scouts_oracle(task)
     return Yardstick(
-        best=oracle.value(oracle.optimal()),
+        best=oracle.best,
         random=oracle.baselines["random"],
         hidden=frozenset({"red", "blue"}),
         priced=True,
@@ -49,16 +52,17 @@ def yardstick(task: Scouts) -> Yardstick:
 def _optimal(task: Scouts) -> Callable[[Ask], str]:
     """The optimal choice at every observation; the likelier one where states read alike."""
     oracle = scouts_oracle(task)
-    rows = zip(oracle.choices, oracle.optimal(), strict=True)
+    rows = zip(oracle.choices, oracle.by_sight, strict=True)
     best = {
         (choice.observation, len(choice.candidates)): choice.candidates[int(row.argmax())]
         for choice, row in rows
     }
-    most = 1 + task.width
+    most = len(oracle.choices[0].candidates)
     return lambda ask: best[ask.prompt, min(len(ask.candidates), most)]
 
 
 def _once(task: Scouts) -> Callable[[Ask], str]:
-    first = scouts_oracle(task).q_values[0, task.horizon]
-    count = int(first[1:].argmax()) + 1
-    return lambda ask: CHOICES[count] if ask.event.endswith("#0") else "stop"
+    """The best round, where no second one may follow the answer of the first turn."""
+    first = scouts_oracle(task).q_after(0)[:, 0]
+    word = choice_at(task, 0, 0).candidates[1 + int(first[1:].argmax())]
+    return lambda ask: word if ask.event.endswith("#0") else "stop"
