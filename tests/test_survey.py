@@ -10,8 +10,9 @@ from msgspec.structs import fields, replace
 import stretto
 from stretto.errors import StrettoError
 from stretto.exporters.survey import TYPE_OF_KIND, to_survey
-from stretto.importers.survey.schema import PlainEvent, from_survey
-from stretto.trace import Agent, Edge, Event, Lineage, Score, Tokens, Trace
+from stretto.importers.survey.records import BareEdge, BareEvent
+from stretto.importers.survey.schema import from_survey
+from stretto.trace import LABELS, Agent, Edge, Event, Lineage, Score, Tokens, Trace
 
 from .examples import event, trace, turn
 from .strategies import damaged, examples, traces
@@ -208,9 +209,12 @@ def test_a_file_with_fields_of_its_own_reads_as_one_without():
     assert replace(marked.events[1], attrs={}) == plain.events[1]
 
 
-def test_the_quick_way_knows_every_type_that_is_written():
-    (types,) = [f.type for f in fields(PlainEvent) if f.name == "type"]
-    assert set(get_args(types)) == set(TYPE_OF_KIND.values())
+@pytest.mark.parametrize(
+    ("record", "known"), [(BareEvent, TYPE_OF_KIND.values()), (BareEdge, LABELS)]
+)
+def test_the_quick_way_knows_every_type_that_is_written(record, known):
+    (types,) = [f.type for f in fields(record) if f.name == "type"]
+    assert set(get_args(types)) == set(known)
 
 
 @examples(200)

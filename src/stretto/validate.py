@@ -5,7 +5,7 @@ does a loop look for it.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from math import inf, isfinite
 from operator import attrgetter
 from typing import Any, Literal
@@ -13,6 +13,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from stretto.errors import StrettoError, did_you_mean
+from stretto.order import order_of
 from stretto.trace import Agent, Decision, Event, Trace, content_hash
 
 Part = Literal["trace", "agent", "event", "edge", "score", "content"]
@@ -50,9 +51,11 @@ def contradictions(trace: Trace) -> Iterator[Problem]:
     not add up.
     """
     agents = set(map(_ID, trace.agents))
-    yield from _doubled(trace.agents, agents, "agent")
+    if len(agents) < len(trace.agents):
+        yield from _doubled(trace.agents, "agent")
     yield from _families(trace.agents, agents)
-    yield from _doubled(trace.events, _rows(trace), "event")
+    if not order_of(trace).unique:
+        yield from _doubled(trace.events, "event")
     yield from _events(trace, agents)
     yield from _edges(trace)
     yield from _scores(trace, agents)
@@ -60,7 +63,8 @@ def contradictions(trace: Trace) -> Iterator[Problem]:
 
 def dangling(trace: Trace) -> Iterator[Problem]:
     """Doubled ids of events, and edges to nowhere: all that a bare graph can have wrong."""
-    yield from _doubled(trace.events, _rows(trace), "event")
+    if not order_of(trace).unique:
+        yield from _doubled(trace.events, "event")
     yield from _edges(trace)
 
 
@@ -76,13 +80,11 @@ def find_loop(trace: Trace) -> str | None:
 
     Raises `StrettoError` for an edge whose end is no event.
     """
-    try:
-        if _runs_forward(trace):
-            return None
-    except KeyError as error:
-        raise StrettoError(f"an edge names no event: {error.args[0]!r}", trace.id) from None
+    if order_of(trace).forward:
+        return None
     from stretto.graph import topological_order
 
+    _ = trace.columns  # which an edge to nowhere cannot have
     try:
         topological_order(trace)
     except StrettoError as error:
@@ -101,11 +103,7 @@ def false_hash(index: int, name: str, text: str) -> Problem | None:
 _ID = attrgetter("id")
 
 
-def _doubled(
-    records: Sequence[Agent | Event], ids: Collection[str], part: Part
-) -> Iterator[Problem]:
-    if len(ids) == len(records):
-        return
+def _doubled(records: Sequence[Agent | Event], part: Part) -> Iterator[Problem]:
     first: dict[str, int] = {}
     for index, name in enumerate(map(_ID, records)):
         if first.setdefault(name, index) != index:
@@ -148,38 +146,18 @@ def _events(trace: Trace, agents: Set[str]) -> Iterator[Problem]:
 
 
 def _edges(trace: Trace) -> Iterator[Problem]:
-    try:
-        _runs_forward(trace)
-    except KeyError:
-        rows = _rows(trace)
-        for index, edge in enumerate(trace.edges):
-            for field, end in (("src", edge.src), ("dst", edge.dst)):
-                if end not in rows:
-                    yield Problem("edge", index, field, f'no event "{end}"', "an edge to nowhere")
-
-
-def _rows(trace: Trace) -> dict[str, int]:
-    """Event id to row; kept with the trace, which never changes."""
-    kept = vars(trace)
-    if "_rows" not in kept:
-        kept["_rows"] = {event.id: row for row, event in enumerate(trace.events)}
-    return kept["_rows"]
-
-
-def _runs_forward(trace: Trace) -> bool:
-    """Whether every cause is recorded before its effect; kept with the trace, too.
-
-    Raises `KeyError` for an edge whose end is no event.
-    """
-    kept = vars(trace)
-    if "_runs_forward" not in kept:
-        row = _rows(trace)
-        kept["_runs_forward"] = all([row[edge.src] < row[edge.dst] for edge in trace.edges])
-    return kept["_runs_forward"]
+    if order_of(trace).known:
+        return
+    events = set(map(_ID, trace.events))
+    for index, edge in enumerate(trace.edges):
+        for field, end in (("src", edge.src), ("dst", edge.dst)):
+            if end not in events:
+                yield Problem("edge", index, field, f'no event "{end}"', "an edge to nowhere")
 
 
 def _scores(trace: Trace, agents: Set[str]) -> Iterator[Problem]:
-    events = _rows(trace)
+    named = any([score.event is not None for score in trace.scores]) or trace.lineage
+    events = set(map(_ID, trace.events)) if named else set[str]()
     for index, score in enumerate(trace.scores):
         if score.agent is not None and score.agent not in agents:
             yield Problem("score", index, "agent", f'no agent "{score.agent}"')
