@@ -1,6 +1,6 @@
 """Rewards that are hacked, and what helps: PARL's traps, balanced weights, verifiers.
 
-    python benchmarks/hacking.py [--seeds 3] [--json]
+    python benchmarks/hacking.py [--seeds 3] [--first 0] [--part NAME] [--json]
 
 Every row trains a tabular policy with the training loop and reports means over the seeds.
 
@@ -9,13 +9,16 @@ Every row trains a tabular policy with the training loop and reports means over 
 | spawning | `scouts` with PARL's λ1 | does an un-annealed λ hack spawns, does an annealed one not |
 | balance | `scouts` with λ set by hand, and balanced | does a balance find what a hand would set |
 | verifier | `proxies`, paid by its easy channels | do a detector and several verifiers help |
+| detector | `proxies` with more ways, paid by what each hacks | does its penalty help |
 
 `value` is the exact cost-adjusted return for `scouts` and the mean true utility of the last steps
-for `proxies`; `proxy` is what is paid beside it; `stopped` are runs that `stop_on_hacking` ends.
+for `proxies`; `proxy` is what is paid beside it; `stopped` are runs that `stop_on_hacking` ends,
+`flat` those in which spawning rose while speed-up stayed flat.
 """
 
 import argparse
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import mean
@@ -26,16 +29,20 @@ from stretto.learn import session
 from stretto.learn.loop import Metrics, train
 from stretto.learn.recipe import resolve
 from stretto.policies import tabular
-from stretto.rewards.watch import Sighting, hacked
+from stretto.rewards.watch import Sighting, hacked, spawns_for_nothing
 from stretto.tasks.games.proxies import Proxies, hacking
 from stretto.tasks.oracle import oracle_of
 from stretto.tasks.scouts import Scouts
 
 STEPS, EPISODES, LAST = 80, 64, 10
+SHORT = 40
+"""Steps of the part `detector`, whose games are over sooner."""
 GAME: dict[str, Any] = {
     **{"reliability": 0.8, "width": 3, "horizon": 9},
     **{"scout_cost": 0.05, "round_cost": 0.03},
 }
+Setting = tuple[str, str, dict[str, Any], dict[str, Any]]
+"""Part, name, task and reward of a row."""
 SCOUTS = {"family": "scouts", **GAME}
 PROXIES = {"family": "proxies"}
 tabular.SLOTS = 1_000  # the games are small, and a large table makes every step slow
@@ -50,7 +57,10 @@ class Row:
     value: float
     proxy: float | None
     stopped: int
+    flat: int
     seeds: int
+    values: tuple[float, ...] = ()
+    """By seed."""
 
 
 def spawning(weight: float, **more: Any) -> dict[str, Any]:
@@ -64,7 +74,30 @@ def verified(weight: float, channels: list[str], **more: Any) -> dict[str, Any]:
     return {"channels": {"verifiers": said, **more}}
 
 
-ROWS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
+HACKS: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "pseudo_parallelism": (
+        ["work", "rest"],
+        {"parallel": {"weight": 0.45, "most": 3}, **verified(2.0, ["haste"])["channels"]},
+    ),
+    "free_riding": (["work", "rest"], verified(2.0, ["haste"])["channels"]),
+    "communication_padding": (["work", "chat"], verified(2.0, ["talk"])["channels"]),
+    "tool_spam": (
+        ["work", "spam"],
+        {"tool_calls": {"weight": 3.0, "most": 15, "optional": True}},
+    ),
+}
+"""Detector to what workers may do and what is paid, so that the habit it sees pays off."""
+
+
+def detected(name: str, weight: float) -> Setting:
+    """A reward that is hacked, with its detector at this weight (0: off)."""
+    ways, channels = HACKS[name]
+    penalty = {name: {"weight": weight, "optional": True}} if weight else {}
+    label = f"{name} {'penalised' if weight else 'off'}"
+    return "detector", label, {**PROXIES, "ways": ways}, {"channels": {**channels, **penalty}}
+
+
+ROWS: list[Setting] = [
     ("spawning", "no λ", SCOUTS, {}),
     ("spawning", "λ = 1", SCOUTS, spawning(1.0)),
     ("spawning", "λ = 1, annealed over 8 steps", SCOUTS, spawning(1.0, anneal=8)),
@@ -77,6 +110,8 @@ ROWS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("balance", "λ = 0.3, normalised", SCOUTS, spawning(0.3, normalise=True)),
     ("verifier", "outcome alone", PROXIES, {}),
     ("verifier", "and one verifier", PROXIES, verified(2.0, ["verifier"])),
+    ("verifier", "and the tests", PROXIES, verified(2.0, ["tests"])),
+    ("verifier", "and the lower of both", PROXIES, verified(2.0, ["verifier", "tests"])),
     ("verifier", "and all proxies", PROXIES, verified(2.0, ["proxy"])),
     (
         "verifier",
@@ -90,23 +125,29 @@ ROWS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
         PROXIES,
         {**verified(2.0, ["verifier"]), "balance": "gradient"},
     ),
+    *(detected(name, weight) for name in HACKS for weight in (0.0, -3.0)),
 ]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--part", choices=sorted({part for part, *_ in ROWS}))
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    rows = [measured(*row, arguments.seeds) for row in ROWS]
+    seeds = range(arguments.first, arguments.first + arguments.seeds)
+    wanted = [row for row in ROWS if arguments.part in (None, row[0])]
+    rows = [measured(*row, seeds) for row in wanted]
     if arguments.json:
         print(json.dumps({"rows": [asdict(row) for row in rows], **references()}))
         return
     for row in rows:
         proxy = "       " if row.proxy is None else f"{row.proxy:7.3f}"
-        stopped = f"{row.stopped}/{row.seeds}"
+        ended = f"stopped {row.stopped}/{row.seeds}  flat {row.flat}/{row.seeds}"
+        each = " ".join(f"{value:.3f}" for value in row.values)
         print(
-            f"{row.part:9} {row.name:52} value {row.value:6.3f}  proxy {proxy}  stopped {stopped}"
+            f"{row.part:9} {row.name:36} value {row.value:6.3f}  proxy {proxy}  {ended}  ({each})"
         )
     print(references())
 
@@ -122,23 +163,37 @@ def references() -> dict[str, Any]:
     }
 
 
-def measured(part: str, name: str, task: dict[str, Any], reward: dict[str, Any], seeds: int) -> Row:
-    runs = [learned(task, reward, seed) for seed in range(seeds)]
+def measured(
+    part: str, name: str, task: dict[str, Any], reward: dict[str, Any], seeds: Sequence[int]
+) -> Row:
+    steps = SHORT if part == "detector" else STEPS
+    runs = [learned(task, reward, seed, steps) for seed in seeds]
     values = [mean(row["value"] or row["utility"] for row in rows[-LAST:]) for rows in runs]
     proxies = [row["proxy"] for rows in runs for row in rows[-LAST:] if row["proxy"] is not None]
-    stopped = sum(stops(rows) for rows in runs)
-    return Row(part, name, mean(values), mean(proxies) if proxies else None, stopped, seeds)
+    seen = [[Sighting(*map(row.get, Sighting.__struct_fields__)) for row in rows] for rows in runs]
+    return Row(
+        part,
+        name,
+        mean(values),
+        mean(proxies) if proxies else None,
+        stopped=sum(map(stops, seen)),
+        flat=sum(map(spawns_for_nothing, seen)),
+        seeds=len(seeds),
+        values=tuple(values),
+    )
 
 
-def learned(task: dict[str, Any], reward: dict[str, Any], seed: int) -> list[Metrics]:
+def learned(
+    task: dict[str, Any], reward: dict[str, Any], seed: int, steps: int = STEPS
+) -> list[Metrics]:
     """The metrics of every step of a run."""
     table = {
         "seed": seed,
         "task": task,
         "reward": reward,
-        "policy": {"kind": "tabular", "tabular": {"learning_rate": 0.1}},
-        "train": {"steps": STEPS, "episodes": EPISODES, "warmup": 0, "entropy": 0.03}
-        | {"keep_traces": 0, "checkpoint_every": STEPS},
+        "policy": {"kind": "tabular", "tabular": {"learning_rate": 8 / steps}},
+        "train": {"steps": steps, "episodes": EPISODES, "warmup": 0, "entropy": 0.03}
+        | {"keep_traces": 0, "checkpoint_every": steps},
     }
     rows: list[Metrics] = []
     with TemporaryDirectory() as folder:
@@ -147,9 +202,8 @@ def learned(task: dict[str, Any], reward: dict[str, Any], seed: int) -> list[Met
     return rows
 
 
-def stops(rows: list[Metrics]) -> bool:
+def stops(seen: Sequence[Sighting]) -> bool:
     """Whether `stop_on_hacking` would have ended this run."""
-    seen = [Sighting(row["proxy"], row["utility"]) for row in rows]
     return any(hacked(seen[:step]) for step in range(1, len(seen)))
 
 

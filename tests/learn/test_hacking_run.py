@@ -3,11 +3,12 @@
 import json
 
 import pytest
+from msgspec import structs
 
 from stretto.cli.train_ import main
 from stretto.errors import StrettoError
 from stretto.learn import run_folder, session
-from stretto.learn.loop import train
+from stretto.learn.loop import train, warnings
 from stretto.learn.recipe import dump, keys, read_recipe, resolve
 from stretto.policies import tabular
 
@@ -90,6 +91,66 @@ def test_the_command_says_why_it_ended_and_how_to_go_on(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["steps"] == 30
 
 
+# ---- what a run warns of
+
+IDLE = {"family": "proxies", "ways": ["work", "rest"]}
+HASTE = {"verifiers": {"weight": 2.0, "channels": ["haste"]}}
+PADDED = {"channels": {"parallel": {"weight": 0.45, "most": 3}, **HASTE}}
+
+
+def idle(reward, **settings):
+    given = {"steps": 20, "episodes": 48, "warmup": 0, "keep_traces": 0, **settings}
+    policy = {"kind": "tabular", "tabular": {"learning_rate": 0.2}}
+    return resolve({"task": IDLE, "reward": reward, "policy": policy, "train": given}, "the test")
+
+
+def test_spawning_for_nothing_is_told_with_what_shows_it(tmp_path):
+    _, run, rows = run_of(idle(PADDED), tmp_path / "run")
+    assert rows[-1]["spawning"] > rows[0]["spawning"] + 0.1
+    assert rows[-1]["speedup"] < rows[0]["speedup"]
+    found = session.finish(run)["warnings"]
+    assert found == warnings(run)
+    assert found[0].startswith("the proxy rose while the utility fell, as was sure at step 1")
+    assert found[1:] == ["spawning rose while speed-up (work over critical path) stayed flat"]
+
+
+def test_a_resumed_run_remembers_what_it_saw(tmp_path):
+    run = session.start(idle(PADDED), tmp_path / "run")
+    train(run, lambda metrics: None, lambda: run.step >= 12)
+    again = session.resume(run.folder)
+    assert again.seen == run.seen
+    assert all(each.spawning is not None for each in again.seen)
+
+
+def test_a_run_whose_spawns_are_not_paid_for_tells_neither(tmp_path):
+    _, run, rows = run_of(idle({}, steps=12), tmp_path / "run")
+    assert {(row["spawning"], row["speedup"]) for row in rows} == {(None, None)}
+    assert session.finish(run)["warnings"] == []
+
+
+def test_a_preset_that_pays_agents_apart_is_watched_too(tmp_path):
+    """MAPoRL on a verifier that likes posing: the verdicts rise, what is wanted falls."""
+    given = idle({"preset": "maporl"}, stop_on_hacking=True, steps=40, credit="grpo")
+    given = structs.replace(given, task={"family": "proxies"})
+    complete, run, rows = run_of(given, tmp_path / "run")
+    assert not complete
+    assert rows[-1]["proxy"] > rows[0]["proxy"]
+    assert "the proxy rises while the utility falls" in run.halted
+
+
+def test_the_command_shows_what_is_watched_and_warns(tmp_path, capsys):
+    path = tmp_path / "r.toml"
+    path.write_text(dump(idle(PADDED)))
+    assert main([str(path), "--out", str(tmp_path / "run")]) == 0
+    told = capsys.readouterr().out
+    assert "  proxy " in told
+    assert "  correlation -0.9" in told
+    assert "warning: spawning rose while speed-up (work over critical path) stayed flat" in told
+    path.write_text(dump(idle({}, steps=2)))
+    assert main([str(path), "--out", str(tmp_path / "plain")]) == 0
+    assert "proxy" not in capsys.readouterr().out.replace("proxies", "")
+
+
 # ---- the recipe
 
 
@@ -131,3 +192,12 @@ def test_a_channel_that_cannot_score_ends_the_run_with_its_name(tmp_path):
     given = recipe({"channels": {"verifiers": 1.0}}, steps=1)
     with pytest.raises(StrettoError, match='not scored on the reward channel "verifiers"'):
         run_of(given, tmp_path / "run")
+
+
+@pytest.mark.parametrize("family", ["gather", "hops", "repair"])
+def test_a_task_with_a_parameter_that_is_not_set_can_be_written_down(family, tmp_path):
+    found = resolve({"task": {"family": family}}, "the test")
+    assert None in found.task.values()
+    path = tmp_path / "r.toml"
+    path.write_text(dump(found))
+    assert read_recipe(path) == found

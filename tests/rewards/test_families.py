@@ -8,8 +8,9 @@ from hypothesis import given as on
 
 from stretto.errors import StrettoError
 from stretto.rewards.channels import CHANNELS
+from stretto.rewards.derived import serial_seconds
 from stretto.rewards.individual import constant, individual
-from stretto.rewards.planning import aggregation, serial_seconds, speedup, split
+from stretto.rewards.planning import aggregation, speedup, split
 from stretto.rewards.process import discounted, folding, process
 from stretto.rewards.role import role
 from stretto.rewards.stopping import overlong, step_cost, step_costs, stopping, token_budget

@@ -1,4 +1,4 @@
-"""Every detector has a game that is hacked without it, and is not with it as a penalty."""
+"""Every detector has games that are hacked without it, and are not with it as a penalty."""
 
 import numpy as np
 import pytest
@@ -6,11 +6,21 @@ import pytest
 from stretto.metrics import measure
 from stretto.metrics.hacking import hacking
 from stretto.metrics.intervals import activities
+from stretto.policies import tabular
 from stretto.rewards.mix import Mix
 from stretto.rewards.orchestration import parallel
 from stretto.rewards.watch import Sighting, flat_speedup, hacked
 
 from .hackable import CROWD, FLATTERY, RIDERS, SPAM, TALK, learn, play, train, utility
+from .runs import trained, value
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_table():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tabular, "SLOTS", 1_000)
+        yield
+
 
 GAMES = {
     "pseudo_parallelism": (CROWD, "crowd", "together", {"parallel": 1.4}),
@@ -71,6 +81,35 @@ def test_several_verifiers_are_not_hacked_where_one_is():
 
 def test_a_tool_reward_that_waits_for_the_outcome_is_not_spammed():
     assert train(SPAM, Mix(channels={"tool_use": 1.0}))["once"] > 0.95
+
+
+# ---- a built-in game, through the training loop
+
+
+def said(channel):
+    return {"verifiers": {"weight": 2.0, "channels": [channel]}}
+
+
+IN_PROXIES = {
+    "pseudo_parallelism": ("rest", {"parallel": {"weight": 0.45, "most": 3}, **said("haste")}),
+    "free_riding": ("rest", said("haste")),
+    "communication_padding": ("chat", said("talk")),
+    "tool_spam": ("spam", {"tool_calls": {"weight": 3.0, "most": 15, "optional": True}}),
+    "verifier_collusion": ("pose", said("verifier")),
+}
+"""What a worker may do beside work, and what pays it."""
+
+
+@pytest.mark.parametrize("name", IN_PROXIES)
+def test_a_trained_team_is_hacked_without_the_detector_and_not_with_it(name, tmp_path):
+    """Habits that are paid .667 or .6 more than work costs .4, and are fined; `pose` .25 to .5."""
+    way, paid = IN_PROXIES[name]
+    game = {"family": "proxies", "ways": ["work", way]}
+    fined = {**paid, name: {"weight": -3.0, "optional": True}}
+    without, _ = trained(game, {"channels": paid}, tmp_path / "off", 14, "rloo")
+    with_it, _ = trained(game, {"channels": fined}, tmp_path / "on", 14, "rloo")
+    assert value(with_it) > 0.4
+    assert value(with_it) > value(without) + 0.1
 
 
 # ---- PARL's traps (Kimi K2.5), by step of training

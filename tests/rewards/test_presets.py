@@ -66,7 +66,8 @@ def test_wideseek_r1_pays_format_and_search_and_not_length():
         {"team": 0.4 + 0.1 + 0.05 - 0.05}
     )
     assert paid("wideseek_r1", episode(*team(format=0.0))) == {"team": 0.0}
-    assert paid("wideseek_r1", episode()) == {"team": None}
+    assert paid("wideseek_r1", episode()) == {"team": 0.0}  # not recorded: a call failed
+    assert paid("wideseek_r1", episode(outcome=None)) == {"team": None}
 
 
 def test_matpo_pays_accuracy_and_the_format_of_tool_calls():
@@ -75,6 +76,7 @@ def test_matpo_pays_accuracy_and_the_format_of_tool_calls():
     assert paid("matpo", episode(outcome=0.0)) == pytest.approx({"team": 0.05})
     assert paid("matpo_gated", episode()) == pytest.approx({"team": 0.95})
     assert paid("matpo_gated", episode(outcome=0.0)) == {"team": 0.0}
+    assert paid("matpo", trace(turn("l#0"), outcome=1.0)) == {"team": 0.9}  # nothing was called
 
 
 def test_m_grpo_is_0_or_a_tenth_or_1():

@@ -35,7 +35,7 @@ def test_a_step_is_seen_as_proxy_and_utility():
         turn("0#0"), event("0#1", "spawn", to="1"), event("0#2", "spawn", to="2"), outcome=0.75
     )
     mix = Mix(parallel=0.5, most=4, anneal=10)
-    expected = Sighting(pytest.approx(0.25), pytest.approx(0.55))
+    expected = Sighting(pytest.approx(0.25), pytest.approx(0.55), spawning=0.5)
     assert sight(mix, PRICES, [given]) == expected
     assert pays_proxies(mix, PRICES, 9)
     assert not pays_proxies(mix, PRICES, 10)

@@ -23,9 +23,11 @@ from .games import GAMES, POLICIES, channel_of, decisions, played, truth
 KINDS = {
     "branch": {"decision", "spawn", "tool_call", "tool_result", "return", "stop"},
     "chain": {"decision", "spawn", "message", "tool_call", "tool_result", "stop"},
+    "exam": {"decision", "spawn", "tool_call", "tool_result", "return", "stop"},
     "fanout": {"decision", "spawn", "return", "aggregate", "stop"},
     "ladder": {"decision", "tool_call", "tool_result", "stop"},
     "proxies": {"decision", "spawn", "tool_call", "tool_result", "return", "stop"},
+    "siege": {"decision", "spawn", "tool_call", "tool_result", "return", "stop"},
     "stragglers": {"decision", "spawn", "tool_call", "tool_result", "return", "stop"},
 }
 
@@ -165,6 +167,9 @@ def test_names_say_what_is_not_default():
         ({"family": "ladder", "cost": float("nan")}, "task.cost"),
         ({"family": "stragglers", "slowness": [1.0, 2.0]}, "task.slowness"),
         ({"family": "proxies", "needed": 7}, "task.needed"),
+        ({"family": "proxies", "ways": ["work", "work"]}, "task.ways"),
+        ({"family": "exam", "kind": [0.5, 1.5]}, "task.kind"),
+        ({"family": "siege", "false_alarm": 2}, "task.false_alarm"),
     ],
 )
 def test_rules_that_make_no_game_are_refused(spec, where):

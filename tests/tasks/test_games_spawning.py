@@ -7,7 +7,7 @@ import pytest
 
 from stretto.policies.softmax import Softmax
 from stretto.tasks.games.branch import Branch, behaviour, choice_at, outcome_ranges, spawn_effects
-from stretto.tasks.games.proxies import Proxies, channels, hacking
+from stretto.tasks.games.proxies import Proxies, World, channels, hacking
 from stretto.tasks.games.stragglers import (
     Stragglers,
     completion_probabilities,
@@ -139,15 +139,18 @@ def test_work_is_cut_off_at_the_deadline():
 
 
 def test_channels_by_hand():
-    """Three workers: one works, two click, one is passed."""
-    found = channels(Proxies(), spawned=3, worked=1, clicked=2, passed=1)
+    """Three workers: one works, two click, one is passed; the tests are met by .7 + 1 + 1."""
+    found = channels(Proxies(), World(spawned=3, worked=1, clicked=2, passed=1))
     assert found == pytest.approx(
         {
             "outcome": 0.2 + 0.4 - 0.3,
             "parallel": 1.0,
             "verifier": 1 / 3,
+            "tests": 2.7 / 3,
             "tool_bonus": 2 / 3,
             "proxy": 0.2 + 0.6 / 3 + 0.2 * 2 / 3,
+            "haste": 0.0,
+            "talk": 0.0,
         }
     )
 

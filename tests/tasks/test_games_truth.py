@@ -114,7 +114,7 @@ def test_the_gradient_is_that_of_the_value(name):
         )
 
 
-@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("name", sorted(GAMES.keys() - {"siege"}))  # whose state is not all seen
 def test_no_policy_beats_the_optimum_and_one_reaches_it(name):
     rules, channel = rules_of(GAMES[name]), channel_of(GAMES[name])
     best = dict.fromkeys(POLICIES, optimal(rules, channel))

@@ -24,10 +24,15 @@ COLUMNS = {
     "reward": "reward",
     "value": "exact value",
     "optimum": "optimum",
+    "proxy": "proxy",
+    "utility": "utility",
+    "correlation": "correlation",
     "entropy": "entropy",
     "tokens": "tokens",
     "seconds": "seconds",
 }
+WATCHED = ("proxy", "utility", "correlation")
+"""Columns that only a run has whose reward pays for more than the outcome and prices."""
 
 
 @contextmanager
@@ -39,11 +44,11 @@ def show_progress(run: "Run", plain: bool) -> Generator[Callable[[Metrics], None
         yield lambda metrics: console.print(_line(_row(run, metrics)), markup=False, soft_wrap=True)
         return
     recent: deque[dict[str, str]] = deque(maxlen=ROWS)
-    with Live(_table(recent), console=console, auto_refresh=False) as live:
+    with Live(_table(recent, run), console=console, auto_refresh=False) as live:
 
         def show(metrics: Metrics) -> None:
             recent.append(_row(run, metrics))
-            live.update(_table(recent), refresh=True)
+            live.update(_table(recent, run), refresh=True)
 
         yield show
 
@@ -64,7 +69,7 @@ def _header(run: "Run") -> str:
 def _row(run: "Run", metrics: Metrics) -> dict[str, str]:
     optimum = run.oracle.optimum if run.oracle else None
     tokens = metrics["tokens_generated"] + metrics["tokens_trained"]
-    return {
+    found = {
         "step": f"{metrics['step']}/{run.recipe.train.steps}",
         "reward": number(metrics["reward"], 4),
         "value": number(metrics["value"], 4),
@@ -72,17 +77,29 @@ def _row(run: "Run", metrics: Metrics) -> dict[str, str]:
         "entropy": number(metrics["entropy"]),
         "tokens": number(tokens),
         "seconds": number(metrics["seconds"], 1),
+        "proxy": number(metrics["proxy"]),
+        "utility": number(metrics["utility"]),
+        "correlation": number(metrics["proxy_correlation"], 2),
     }
+    return {key: found[key] for key in _keys(run)}
+
+
+def _keys(run: "Run") -> list[str]:
+    from stretto.learn.channels import KNOWN
+    from stretto.rewards.watch import pays_proxies
+
+    watched = pays_proxies(run.recipe.reward, run.task.prices, 0, KNOWN)
+    return [key for key in COLUMNS if watched or key not in WATCHED]
 
 
 def _line(row: dict[str, str]) -> str:
     return "  ".join(f"{COLUMNS[key]} {value}" for key, value in row.items())
 
 
-def _table(rows: deque[dict[str, str]]) -> Table:
+def _table(rows: deque[dict[str, str]], run: "Run") -> Table:
     table = Table(box=None, pad_edge=False)
-    for title in COLUMNS.values():
-        table.add_column(title, justify="right", min_width=9)
+    for key in _keys(run):
+        table.add_column(COLUMNS[key], justify="right", min_width=9)
     for row in rows:
         table.add_row(*row.values())
     return table

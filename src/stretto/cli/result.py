@@ -18,6 +18,8 @@ def comparison(result: dict[str, Any], folder: Path) -> None:
         out.print(_table(result))
     tokens = f"{result['tokens_generated']:,} generated, {result['tokens_trained']:,} trained"
     out.print(f"{result['steps']} steps in {number(result['seconds'], 1)} s; tokens: {tokens}")
+    for warning in result.get("warnings", ()):
+        out.print(f"warning: {warning}", markup=False)
     out.print(f"run folder: {folder}", markup=False)
 
 

@@ -68,13 +68,15 @@ def _run(recipe: Recipe, folder: Path, resume: bool, as_json: bool) -> int:
 def _train(run: "Run", as_json: bool) -> dict[str, Any] | None:
     """The result of a run that comes to its end; `None` for one that is interrupted."""
     from stretto.learn import session
-    from stretto.learn.loop import train
+    from stretto.learn.loop import train, warnings
 
     with _interrupts() as stopping:
         with show_progress(run, as_json) as show:
             complete = train(run, show, stopping)
         if complete:
             return session.finish(run)
+    for warning in warnings(run):
+        print(f"stretto: warning: {warning}", file=sys.stderr)
     done = f"{run.step} of {run.recipe.train.steps} steps"
     hint = f"stretto train --resume {run.folder}"
     if run.halted:

@@ -8,16 +8,26 @@ from typing import Any
 
 import numpy as np
 import torch
+from msgspec.structs import replace
 from torch import Tensor
 
 from stretto.learn import run_folder
 from stretto.learn.batch import Batch, make_batch
 from stretto.learn.channels import KNOWN
 from stretto.learn.losses import divergence, entropy, policy_loss
+from stretto.learn.parallelism import mean_speedup
 from stretto.learn.recipe import Recipe, TrainConfig
 from stretto.learn.scoring import credit_turns
 from stretto.policies.trainable import Trainable
-from stretto.rewards.watch import Sighting, hacked, pays_proxies, proxy_correlation, sight
+from stretto.rewards.watch import (
+    LEAST,
+    Sighting,
+    hacked,
+    pays_proxies,
+    proxy_correlation,
+    sight,
+    spawns_for_nothing,
+)
 from stretto.tasks.oracle import Oracle, policy_probabilities
 from stretto.team.engine import rollout
 from stretto.team.noise import key_of
@@ -89,12 +99,14 @@ def take_step(run: Run) -> tuple[Sequence[Trace], Metrics]:
     batch = make_batch(traces, credit, run.task.harness.system, config.normalise)
     losses = [_update(run, batch) for _ in range(config.epochs)]
     run.policy.updated()
-    run.seen.append(sight(reward, prices, traces, KNOWN))
+    run.seen.append(_sight(run, traces))
     metrics = {
         "reward": _mean(returns),
         "proxy": run.seen[-1].proxy,
         "utility": run.seen[-1].utility,
         "proxy_correlation": proxy_correlation(run.seen),
+        "spawning": run.seen[-1].spawning,
+        "speedup": run.seen[-1].speedup,
         "outcome": _mean([trace.reward("outcome") for trace in traces]),
         "value": exact_value(run),
         **losses[-1],
@@ -106,16 +118,35 @@ def take_step(run: Run) -> tuple[Sequence[Trace], Metrics]:
     return traces, metrics
 
 
+def _sight(run: Run, traces: Sequence[Trace]) -> Sighting:
+    seen = sight(run.recipe.reward, run.task.prices, traces, KNOWN)
+    return seen if seen.spawning is None else replace(seen, speedup=mean_speedup(traces))
+
+
 def _halts(run: Run) -> str:
     """Why the run ought to be interrupted; empty where it need not."""
-    reward, config = run.recipe.reward, run.recipe.train
-    last = run.step == config.steps
-    if last or not config.stop_on_hacking or not hacked(run.seen):
-        return ""
-    if not pays_proxies(reward, run.task.prices, run.step, KNOWN):
+    config = run.recipe.train
+    if run.step == config.steps or not config.stop_on_hacking or not _is_hacked(run, run.step):
         return ""
     correlation = proxy_correlation(run.seen)
     return f"the proxy rises while the utility falls (correlation {correlation:.2f})"
+
+
+def _is_hacked(run: Run, step: int) -> bool:
+    """Whether what was seen up to a step, at which a proxy is still paid for, is a hack."""
+    paid = pays_proxies(run.recipe.reward, run.task.prices, step, KNOWN)
+    return paid and hacked(run.seen[:step])
+
+
+def warnings(run: Run) -> list[str]:
+    """What a run so far should be looked at for: a reward that was hacked, spawning for nothing."""
+    found: list[str] = []
+    step = next((n for n in range(LEAST, run.step + 1) if _is_hacked(run, n)), None)
+    if step is not None:
+        found.append(f"the proxy rose while the utility fell, as was sure at step {step}")
+    if spawns_for_nothing(run.seen):
+        found.append("spawning rose while speed-up (work over critical path) stayed flat")
+    return found
 
 
 def exact_value(run: Run) -> float | None:
@@ -142,7 +173,7 @@ def restore(run: Run, checkpoint: dict[str, Any]) -> None:
     run.optimiser.load_state_dict(checkpoint["optimiser"])
     run.step = checkpoint["step"]
     rows = run_folder.read_metrics(run.folder, run.step)
-    run.seen = [Sighting(row.get("proxy"), row.get("utility")) for row in rows]
+    run.seen = [Sighting(*map(row.get, Sighting.__struct_fields__)) for row in rows]
     run.seconds = checkpoint["seconds"]
     # Which prompts a model computes together changes the last bits. The run that was interrupted
     # had computed the oracle's together when it went on, so a resumed one must, to stay equal.

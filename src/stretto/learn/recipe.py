@@ -107,8 +107,16 @@ def resolve(table: Any, where: str) -> Recipe:
 
 
 def dump(recipe: Recipe) -> str:
-    """A recipe as TOML, every key included."""
-    return tomli_w.dumps(msgspec.to_builtins(recipe))
+    """A recipe as TOML, every key included but those that are `None`, for which it has no word."""
+    return tomli_w.dumps(_without_none(msgspec.to_builtins(recipe)))
+
+
+def _without_none(table: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: _without_none(value) if isinstance(value, dict) else value
+        for key, value in table.items()
+        if value is not None
+    }
 
 
 def keys(recipe: Recipe) -> list[str]:

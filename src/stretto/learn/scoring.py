@@ -28,7 +28,7 @@ def credit_turns(
         return credit, [stream.total for stream in earned.values() if stream is not None]
     paid = score_agents(mix, prices, step, traces, KNOWN)
     if not paid:
-        hint = "its channels must be recorded, and its roles must be those of the task"
+        hint = "its roles and channels must be those of the task: see docs/rewards.md"
         raise StrettoError(f'the preset "{mix.preset}" scored no agent of any rollout', hint=hint)
     value: dict[tuple[str, str], float] = {}
     for agent, streams in paid.items():

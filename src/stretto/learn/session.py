@@ -10,7 +10,7 @@ import torch
 from stretto.errors import StrettoError
 from stretto.learn import run_folder
 from stretto.learn.channels import KNOWN
-from stretto.learn.loop import Run, exact_value, restore
+from stretto.learn.loop import Run, exact_value, restore, warnings
 from stretto.learn.recipe import Recipe
 from stretto.policies.build import build_policy, load_policy
 from stretto.policies.trainable import Trainable
@@ -60,7 +60,8 @@ def finished(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
 def finish(run: Run) -> dict[str, Any]:
     """Write the learned policy, the result and the report of a complete run."""
     run.policy.export(run.folder / "weights")
-    result = summary(run) | ({} if run.oracle else _sampled(run, run.recipe.train.episodes))
+    result = summary(run) | {"warnings": warnings(run)}
+    result |= {} if run.oracle else _sampled(run, run.recipe.train.episodes)
     run_folder.write_result(run.folder, result)
     _leave(run.folder)
     return result

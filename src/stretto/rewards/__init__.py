@@ -14,6 +14,7 @@
 | prices | `cost` | minus the price of every spawn and of every second |
 
 A `Stream` says *when* a reward falls, so that credit can tell what a decision could still change.
+`derived` and `tokens` hold what follows from a trace though nobody recorded it.
 `channels` names them all; `watch` holds what is easy to pay for against what is wanted.
 """
 

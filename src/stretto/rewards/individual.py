@@ -4,9 +4,11 @@ The value is recorded beside the trace: by the task, or by a credit method that 
 SHARP's leave-one-out differences are. Hacked by the lazy agent: one that is paid for looking busy.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
-from stretto.rewards.recorded import of_agents
+from stretto.rewards.derived import of_agents
 from stretto.rewards.stream import Stream, end_of, final
 from stretto.trace import Trace
 
@@ -24,7 +26,7 @@ def individual(
     return pay_last(trace, values) if values else None
 
 
-def pay_last(trace: Trace, values: dict[str, float]) -> Stream:
+def pay_last(trace: Trace, values: Mapping[str, float]) -> Stream:
     """Pay each agent its value with its last event in record order."""
     last = {event.agent: row for row, event in enumerate(trace.events)}
     at = np.zeros(len(trace.events))

@@ -7,47 +7,25 @@ results that reach the answer. All but `split` are gated by the answer, or canno
 
 import numpy as np
 
+from stretto.rewards.derived import of_events, of_team
 from stretto.rewards.outcome import outcome
-from stretto.rewards.recorded import of_events, of_team
 from stretto.rewards.stream import Stream, end_of, final
 from stretto.rewards.tool_use import answer_depends_on, arguments_of, calls_of
 from stretto.trace import Trace
 
-SERIAL = "serial_seconds"
-"""Channel on which a task or a baseline states the seconds of the best serial plan."""
 
-
-def speedup(trace: Trace, most: float = 8.0, channel: str = SERIAL) -> Stream | None:
+def speedup(trace: Trace, most: float = 8.0, channel: str = "serial_seconds") -> Stream | None:
     """`R · min(Sp, most) / most` with `Sp = best serial plan / makespan`, paid at the end.
 
     The seconds of the best serial plan are recorded on `channel`, or follow from the task, where
     it is one whose best plan Stretto computes. Without either, without an outcome and without
     times it is `None`. A fast failure earns nothing.
     """
-    earned, serial = outcome(trace), serial_seconds(trace, channel)
+    earned, serial = outcome(trace), of_team(trace, channel)
     seconds = end_of(trace)
     if earned is None or serial is None or not seconds:
         return None
     return final(trace, earned.total * min(serial / seconds, most) / most)
-
-
-def serial_seconds(trace: Trace, channel: str = SERIAL) -> float | None:
-    """Seconds of the best serial plan: as recorded, else computed from the task; else `None`.
-
-    For `gather` it is the least reading that fills the table rightly, one document after another.
-    Searching and writing are left out, so the speed-up is told too small, never too large.
-    """
-    recorded = of_team(trace, channel)
-    if recorded is not None or trace.spec.get("family") != "gather":
-        return recorded
-    from stretto.tasks import build
-    from stretto.tasks.gather import Gather, instance_of
-    from stretto.tasks.gather_oracle import optimal_reading
-
-    task = build(trace.spec)
-    assert isinstance(task, Gather)
-    seconds = task.harness.tools["read"].latency
-    return optimal_reading(instance_of(task), 1, seconds).seconds
 
 
 def split(trace: Trace, channel: str = "split") -> Stream | None:

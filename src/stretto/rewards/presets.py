@@ -104,14 +104,16 @@ PRESETS: Mapping[str, Preset] = {
     ),
     "matpo": Preset(
         paper="matpo",
-        shares=(Share(terms=(Term(channel="outcome", weight=0.9), _term("tool_format", 0.1))),),
+        shares=(
+            Share(terms=(Term(channel="outcome", weight=0.9), _term("tool_format", 0.1, True))),
+        ),
         open_weights="w_acc, w_fmt",
     ),
     "matpo_gated": Preset(
         paper="matpo",
         shares=(
             Share(
-                terms=(Term(channel="constant", weight=0.9), _term("tool_format", 0.1)),
+                terms=(Term(channel="constant", weight=0.9), _term("tool_format", 0.1, True)),
                 gate=OUTCOME,
             ),
         ),

@@ -6,8 +6,9 @@ is hacked by step padding: more steps, more pay. The mean is not.
 
 import numpy as np
 
+from stretto.rewards.derived import of_events
 from stretto.rewards.outcome import outcome
-from stretto.rewards.recorded import of_events
+from stretto.rewards.recorded import failed
 from stretto.rewards.stream import Floats, Stream, end_of
 from stretto.trace import Event, Trace
 
@@ -115,9 +116,3 @@ def _failed(trace: Trace) -> Floats:
     calls = {edge.src for edge in trace.edges if edge.dst in broken} | broken
     turns = {edge.src for edge in trace.edges if edge.dst in calls}
     return np.array([-1.0 if event.id in turns else 0.0 for event in trace.events])
-
-
-def failed(event: Event) -> bool:
-    """Whether the record says that this tool result is an error."""
-    said = event.attrs.get("is_error") or event.attrs.get("error")
-    return event.kind == "tool_result" and bool(said)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from stretto.trace import Trace
+from stretto.trace import Event, Trace
 
 
 def of_agents(trace: Trace, channel: str) -> dict[str, float]:
@@ -36,3 +36,9 @@ def anywhere(trace: Trace, channel: str) -> float | None:
     value = of_team(trace, channel)
     values = [score.value for score in trace.scores if score.channel == channel]
     return value if value is not None or not values else float(np.mean(values))
+
+
+def failed(event: Event) -> bool:
+    """Whether the record says that this tool result is an error."""
+    said = event.attrs.get("is_error") or event.attrs.get("error")
+    return event.kind == "tool_result" and bool(said)

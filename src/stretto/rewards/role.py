@@ -4,8 +4,8 @@ The value of a role is the *mean* over its agents, so that a rollout with more w
 more. Hacked where the rubric does not match what the team needs.
 """
 
+from stretto.rewards.derived import of_agents, of_events
 from stretto.rewards.individual import pay_last
-from stretto.rewards.recorded import of_agents, of_events
 from stretto.rewards.stream import Stream
 from stretto.trace import Trace
 
@@ -31,4 +31,4 @@ def _values(trace: Trace, channel: str) -> dict[str, float]:
         if event in owner:
             found.setdefault(owner[event], []).append(value)
     means = {agent: sum(values) / len(values) for agent, values in found.items()}
-    return means | of_agents(trace, channel)
+    return {**means, **of_agents(trace, channel)}

@@ -1,13 +1,15 @@
 """R7: what going on costs, so that stopping in time pays.
 
 `stopping` is `U = R - c·cost` at the level of turns. `step_costs` is Puppeteer's logarithmic price,
-`token_budget` Agent Q-Mix's, `overlong` WideSeek-R1's.
+`token_budget` Agent Q-Mix's, `overlong` WideSeek-R1's. Where no turn of a rollout of ours says its
+tokens, they are words: see `tokens`.
 """
 
 import numpy as np
 
 from stretto.rewards.outcome import outcome
 from stretto.rewards.stream import Floats, Stream, end_of, final
+from stretto.rewards.tokens import read_and_written
 from stretto.trace import Trace
 
 PAPERS = ("puppeteer",)
@@ -76,7 +78,7 @@ def overlong(trace: Trace, soft: float = 3000, hard: float = 5000) -> Stream | N
 
     `None` where no turn says how many it sampled.
     """
-    sampled = trace.columns.output_tokens[trace.columns.is_kind("decision")]
+    sampled = read_and_written(trace)[1, trace.columns.is_kind("decision")]
     if not len(sampled) or np.isnan(sampled).all():
         return None
     longest = float(np.nanmax(sampled))
@@ -86,5 +88,5 @@ def overlong(trace: Trace, soft: float = 3000, hard: float = 5000) -> Stream | N
 def _tokens(trace: Trace) -> Floats | None:
     """Tokens read and sampled with every event, 0 for what is no turn; `None` where unknown."""
     turns = trace.columns.is_kind("decision")
-    spent = trace.columns.input_tokens + trace.columns.output_tokens
+    spent = read_and_written(trace).sum(axis=0)
     return None if np.isnan(spent[turns]).any() else np.where(turns, spent, 0.0)

@@ -10,9 +10,9 @@ import numpy as np
 
 from stretto.columns import Flags
 from stretto.graph import ancestors
+from stretto.rewards.derived import anywhere
 from stretto.rewards.outcome import outcome
-from stretto.rewards.process import failed
-from stretto.rewards.recorded import anywhere
+from stretto.rewards.recorded import failed
 from stretto.rewards.stream import Stream, end_of, final
 from stretto.trace import Event, Trace
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from stretto.errors import StrettoError, did_you_mean
-from stretto.rewards.process import failed
-from stretto.rewards.recorded import anywhere, of_events
+from stretto.rewards.derived import anywhere, of_events
+from stretto.rewards.recorded import failed
 from stretto.rewards.stream import Stream, end_of, final
 from stretto.rewards.tool_use import answer_depends_on
 from stretto.trace import Trace

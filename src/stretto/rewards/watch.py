@@ -5,13 +5,15 @@ weight, whatever its schedule. The *utility* is the outcome less all prices. Hac
 while the utility goes down (reward over-optimisation: Gao et al., arXiv 2210.10760).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from stretto.rewards.channels import CHANNELS, PRICES, Channels, Term, stream_of, weight_at
-from stretto.rewards.mix import Mix, terms_of
+from stretto.rewards.compose import preset_of
+from stretto.rewards.mix import Mix, pays_apart, terms_of
 from stretto.rewards.stream import Floats
 from stretto.team.protocols import Prices
 from stretto.trace import Trace
@@ -32,15 +34,33 @@ class Sighting(Struct, frozen=True):
     """`None` where no channel is a proxy, or none was scored."""
     utility: float | None
     """`None` where no rollout has an outcome."""
+    spawning: float | None = None
+    """PARL's `r_parallel`; `None` where spawning is not paid for."""
+    speedup: float | None = None
+    """Work over critical path; `None` where spawning is not paid for, and where not known."""
 
 
 def sight(
     mix: Mix, prices: Prices, traces: Sequence[Trace], known: Channels = CHANNELS
 ) -> Sighting:
-    """Proxy and utility of a step's rollouts; a proxy whose weight is 0 by now is still told."""
-    terms = terms_of(mix, prices, known)
+    """Proxy and utility of a step's rollouts; a proxy whose weight is 0 by now is still told.
+
+    Where a preset pays agents apart, its terms are told for all agents together. How fast the teams
+    were is not seen here.
+    """
+    terms = _all_terms(mix, prices, known)
     wanted = [Term(channel="outcome"), *(term for term in terms if term.channel in PRICES)]
-    return Sighting(_mean(proxies(terms), traces, known), _mean(wanted, traces, known))
+    spawning = [replace(t, weight=1.0) for t in proxies(terms) if t.channel == "parallel"]
+    return Sighting(
+        _mean(proxies(terms), traces, known),
+        _mean(wanted, traces, known),
+        _mean(spawning[:1], traces, known),
+    )
+
+
+def _all_terms(mix: Mix, prices: Prices, known: Channels) -> list[Term]:
+    shares = preset_of(mix.preset).shares if pays_apart(mix) else ()
+    return [*terms_of(mix, prices, known), *(term for share in shares for term in share.terms)]
 
 
 def proxies(terms: Sequence[Term]) -> list[Term]:
@@ -50,7 +70,7 @@ def proxies(terms: Sequence[Term]) -> list[Term]:
 
 def pays_proxies(mix: Mix, prices: Prices, step: int, known: Channels = CHANNELS) -> bool:
     """Whether a proxy has any weight at this step."""
-    return any(weight_at(term, step) for term in proxies(terms_of(mix, prices, known)))
+    return any(weight_at(term, step) for term in proxies(_all_terms(mix, prices, known)))
 
 
 def _mean(terms: Sequence[Term], traces: Sequence[Trace], known: Channels) -> float | None:
@@ -106,6 +126,12 @@ def flat_speedup(parallel: Sequence[float], speedup: Sequence[float], gain: floa
     return _rise(parallel) > gain >= _rise(speedup)
 
 
+def spawns_for_nothing(history: Sequence[Sighting]) -> bool:
+    """Whether the steps so far, `LEAST` or more of which know both, are PARL's trap."""
+    spawning, speedup = _pairs((each.spawning, each.speedup) for each in history)
+    return len(spawning) >= LEAST and flat_speedup(spawning.tolist(), speedup.tolist())
+
+
 def _rise(values: Sequence[float]) -> float:
     """Relative difference of the last third to the first."""
     third = max(len(values) // 3, 1)
@@ -115,7 +141,11 @@ def _rise(values: Sequence[float]) -> float:
 
 
 def _window(history: Sequence[Sighting]) -> tuple[Floats, Floats]:
-    both = [(each.proxy, each.utility) for each in history[-WINDOW:]]
-    known = [(p, u) for p, u in both if p is not None and u is not None]
+    return _pairs((each.proxy, each.utility) for each in history[-WINDOW:])
+
+
+def _pairs(values: Iterable[tuple[float | None, float | None]]) -> tuple[Floats, Floats]:
+    """Those steps of which both are known."""
+    known = [(one, other) for one, other in values if one is not None and other is not None]
     array = np.array(known, dtype=np.float64).reshape(-1, 2)
     return array[:, 0], array[:, 1]

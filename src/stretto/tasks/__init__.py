@@ -18,6 +18,7 @@ FAMILIES: Mapping[str, str] = {
     "agree": "stretto.tasks.agree:Agree",
     "branch": "stretto.tasks.games.branch:Branch",
     "chain": "stretto.tasks.games.chain:Chain",
+    "exam": "stretto.tasks.games.exam:Exam",
     "fanout": "stretto.tasks.games.fanout:Fanout",
     "gather": "stretto.tasks.gather:Gather",
     "hops": "stretto.tasks.hops:Hops",
@@ -27,6 +28,7 @@ FAMILIES: Mapping[str, str] = {
     "proxies": "stretto.tasks.games.proxies:Proxies",
     "repair": "stretto.tasks.repair:Repair",
     "scouts": "stretto.tasks.scouts:Scouts",
+    "siege": "stretto.tasks.games.siege:Siege",
     "stragglers": "stretto.tasks.games.stragglers:Stragglers",
 }
 """Every family by its name: where its struct of parameters is."""

@@ -25,10 +25,12 @@ Floats = NDArray[np.float64]
 RULES: Mapping[str, str] = {
     "branch": "stretto.tasks.games.branch:BranchRules",
     "chain": "stretto.tasks.games.chain:ChainRules",
+    "exam": "stretto.tasks.games.exam:ExamRules",
     "fanout": "stretto.tasks.games.fanout:FanoutRules",
     "ladder": "stretto.tasks.games.ladder:LadderRules",
     "proxies": "stretto.tasks.games.proxies:ProxiesRules",
     "scouts": "stretto.tasks.scouts_truth:ScoutsRules",
+    "siege": "stretto.tasks.games.siege:SiegeRules",
     "stragglers": "stretto.tasks.games.stragglers:StragglersRules",
 }
 """Family to the description of its games."""
