@@ -5,12 +5,13 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from stretto.bench.bands import band_of, bands_of, families, faults_of, topologies_of
+from stretto.bench.bands import band_of, bands_of, families, topologies_of
 from stretto.bench.baselines import SCRIPTED
 from stretto.bench.play import sit
 from stretto.bench.suite import FIRST, Cell, public_split, read_split, suite, versions
 from stretto.bench.table import lines
 from stretto.errors import StrettoError
+from stretto.tasks.faults import faults_of
 from stretto.tasks.topology import NAMES
 
 SHORTEST = [Cell(f, next(iter(bands_of(f))), topologies_of(f)[0]) for f in families()]

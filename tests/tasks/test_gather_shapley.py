@@ -18,14 +18,22 @@ from stretto.tasks.gather_oracle import score_table
 from stretto.tasks.gather_scripts import random, team
 from stretto.tasks.gather_shapley import Share, _gauss, gather_shapley, shares_of, worker_values
 from stretto.tasks.scouts import Scouts
+from stretto.tasks.topology import NAMES
 from stretto.team.engine import rollout
 
 
-def worth(shares, lead, rows, columns):
-    """`F1 = 2 R / (columns · P + columns · rows)` of the lead and these workers."""
-    touched = lead.rows.union(*(share.rows for share in shares))
-    right = lead.right + sum(share.right for share in shares)
+def worth(here, shares, lead, rows, columns):
+    """`F1 = 2 R / (columns · P + columns · rows)` of the lead and those here whom nobody lacks."""
+    there = [shares[index] for index in here if all(a in here for a in line(shares, index))]
+    touched = lead.rows.union(*(share.rows for share in there))
+    right = lead.right + sum(share.right for share in there)
     return 2 * right / (columns * (len(touched) + rows))
+
+
+def line(shares, index):
+    """Those whom an agent needs."""
+    above = shares[index].above
+    return [] if above is None else [above, *line(shares, above)]
 
 
 def brute(shares, lead, rows, columns):
@@ -33,12 +41,11 @@ def brute(shares, lead, rows, columns):
     count = len(shares)
     found = np.zeros(count)
     for k in range(count):
-        others = [share for index, share in enumerate(shares) if index != k]
+        others = [index for index in range(count) if index != k]
         for size in range(count):
             for here in combinations(others, size):
-                gain = worth([*here, shares[k]], lead, rows, columns) - worth(
-                    here, lead, rows, columns
-                )
+                game = (shares, lead, rows, columns)
+                gain = worth([*here, k], *game) - worth(here, *game)
                 found[k] += gain / (count * comb(count - 1, size))
     return found
 
@@ -108,10 +115,21 @@ def test_two_workers_by_hand():
     assert worker_values(shares, NOTHING, 2, 1).tolist() == pytest.approx(expected, abs=1e-14)
 
 
+def test_a_worker_and_whom_it_needs_by_hand():
+    """One cell, written by a worker that a critic sent: worth 1 together, nothing alone."""
+    shares = [Share(0, frozenset()), Share(1, frozenset({0}), above=0)]
+    assert worker_values(shares, NOTHING, 1, 1).tolist() == pytest.approx([0.5, 0.5], abs=1e-14)
+    idle = Share(0, frozenset(), above=0)  # changes nothing
+    found = worker_values([*shares, idle], NOTHING, 1, 1).tolist()
+    assert found == pytest.approx([0.5, 0.5, 0.0], abs=1e-14)
+
+
 def test_workers_that_did_alike_get_alike():
     shares = [Share(3, frozenset({row})) for row in range(40)]
     found = worker_values(shares, NOTHING, 50, 3)
-    assert found == pytest.approx(np.full(40, worth(shares, NOTHING, 50, 3) / 40), abs=1e-13)
+    assert found == pytest.approx(
+        np.full(40, worth(range(40), shares, NOTHING, 50, 3) / 40), abs=1e-13
+    )
 
 
 @given(st.data())
@@ -128,15 +146,34 @@ def test_any_shares_against_all_coalitions(data):
     assert not found[idle].any()
 
 
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("policies", [team(), random()])
-def test_an_episode_against_the_game_that_is_run(policies):
+def test_an_episode_against_the_game_that_is_run(policies, name):
     """The value of a coalition by folding the record without the others, over all coalitions."""
-    task = Gather(entities=5, workers=7)
+    task = Gather(entities=4, workers=4, topology=name)
     for trace in rollout(task, policies, range(2)):
         setup = Setup(task, policies)
         options = {"setup": setup, "intervention": "mask_frozen", "reward": paid}
         run = assign_credit(trace, "shapley", **options).of(trace.id)
         assert gather_shapley(trace) == pytest.approx(run, abs=1e-12)
+
+
+@given(st.data())
+@settings(max_examples=30, deadline=None)
+def test_any_chain_of_command_against_all_coalitions(data):
+    """Agents need others, who may need others; rows are shared in any way."""
+    rows, columns = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 3))
+    shares = [
+        Share(
+            data.draw(st.integers(0, 3)),
+            data.draw(st.frozensets(st.integers(0, rows - 1), max_size=3)),
+            data.draw(st.sampled_from([None, *range(index)])),
+        )
+        for index in range(data.draw(st.integers(0, 6)))
+    ]
+    lead = Share(1, frozenset({0}))
+    found = worker_values(shares, lead, rows, columns)
+    assert found == pytest.approx(brute(shares, lead, rows, columns), abs=1e-12)
 
 
 def paid(world):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from stretto.errors import StrettoError
-from stretto.tasks import hops_oracle, topology
+from stretto.tasks import hops_instance, hops_oracle, topology
 from stretto.tasks.conformance import check_task
 from stretto.tasks.hops import Hops, instance_of, necessary_facts
 from stretto.tasks.hops_instance import HEIRS, heirs_like, walk
@@ -359,6 +359,50 @@ def test_nobody_is_blamed_where_nothing_was_planted_or_nobody_reports():
     alone = run(task, "solo")
     assert blame(task, alone) is None
     assert alone.reward("outcome") == 1.0
+
+
+@pytest.mark.parametrize("name", topology.NAMES)
+@pytest.mark.parametrize("script", ["oracle", "greedy", "random", "blind", "silent", "solo"])
+def test_a_remark_is_seen_and_moves_no_script(name, script):
+    """The benign twin of a false report: in the same event, over the same way, to the same lead."""
+    clean = Hops(width=4, depth=2, worker_cost=0.0, topology=name)
+    twin, false = (replace(clean, fault=fault) for fault in ("remark", "report"))
+    for seed in range(3):
+        before, after = run(clean, script, seed), run(twin, script, seed)
+        assert after.scores == before.scores
+        assert [(e.id, e.start, e.kind) for e in after.events] == [
+            (e.id, e.start, e.kind) for e in before.events
+        ]
+        chosen = [
+            [e.decision.choice for e in trace.events if e.decision] for trace in (before, after)
+        ]
+        assert chosen[0] == chosen[1]
+    assert blame(twin, after) is None
+    if script == "oracle":
+        culprit = blame(false, run(false)).event
+        said = [e.id for e in after.events if "remark" in e.attrs and e.id == culprit]
+        seen = [e.agent for e in after.events if e.decision and "Remark" in _prompt(after, e)]
+        assert said == [culprit]
+        assert "0" in seen
+
+
+def _prompt(trace, event):
+    return trace.text(event.decision.observation)
+
+
+# ---- names
+
+
+def test_few_names_are_made_and_all_can_be_found():
+    instance = hops_instance.generate(width=4, depth=3, stages=1, query="compare", seed=5)
+    assert len(instance.names._places) < 30
+    names = list(hops_instance.Names(5))
+    assert len(set(names)) == hops_instance.POPULATION
+    fresh = hops_instance.Names(5)
+    assert [fresh.place(names[place]) for place in (0, 17, 8_999)] == [0, 17, 8_999]
+    assert fresh[17] == names[17]
+    stage = instance.stages[0]
+    assert all(instance.type_of(start) in hops_instance.TYPES for start in stage.starts)
 
 
 # ---- the benchmark's rules

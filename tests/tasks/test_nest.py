@@ -10,6 +10,7 @@ from msgspec import structs
 from stretto.errors import StrettoError
 from stretto.tasks import build
 from stretto.tasks.conformance import check_task
+from stretto.tasks.faults import faults_of, with_fault
 from stretto.tasks.nest import Nest
 from stretto.tasks.nest_oracle import played
 from stretto.tasks.nest_scripts import policies, scripts
@@ -24,6 +25,7 @@ from stretto.trace import Trace
 GATHER = {"family": "gather", "entities": 2}
 HOPS = {"family": "hops", "width": 2, "depth": 2}
 REPAIR = {"family": "repair", "layers": 2, "wide": 2, "healthy": 0}
+COLOURS = {"family": "agree", "problem": "colouring", "members": 5}
 SCOUTS = {"family": "scouts", "width": 2, "horizon": 4}
 MIXED = Nest(inner=(GATHER, HOPS), jobs=4, abreast=2, topology="centralized")
 
@@ -33,7 +35,8 @@ def run(task: Nest, script: str = "oracle", seed: int = 0) -> Trace:
 
 
 def test_one_job_of_scouts_by_hand() -> None:
-    task = Nest(inner=({"family": "scouts", "width": 1, "horizon": 1},), jobs=1)
+    inner = ({"family": "scouts", "width": 1, "horizon": 1},)
+    task = Nest(inner=inner, jobs=1, topology="centralized")
     trace = run(task)
     assert [(event.agent, event.kind, event.to, event.start) for event in trace.events] == [
         ("0", "decision", None, 0.0),
@@ -174,6 +177,35 @@ def test_each_job_has_its_own_seed_and_the_topology_of_the_nest() -> None:
     assert task.harness.topology == "debate"
 
 
+def test_one_job_has_the_fault_and_all_else_is_as_without_it() -> None:
+    clean = Nest(inner=(COLOURS, HOPS), jobs=6)
+    task = structs.replace(clean, fault="job")
+    assert task.faulty in (1, 3, 5)
+    for job in range(6):
+        fault = "lookup" if job == task.faulty else None
+        expected = clean.job(job)
+        if fault:
+            expected = structs.replace(expected, fault=fault)
+        assert task.job(job) == expected
+    places = {structs.replace(task, seed=seed).faulty for seed in range(20)}
+    assert places == {1, 3, 5}
+    assert structs.replace(task, topology="swarm").faulty == task.faulty
+    deep = Nest(inner=(clean.spec,), jobs=2, fault="job")
+    assert [deep.job(job).fault for job in range(2)].count("job") == 1
+    assert clean.faulty is None
+
+
+def test_the_faults_of_a_family() -> None:
+    assert faults_of("hops") == ("lookup", "report", "remark")
+    assert faults_of("nest") == ("job",)
+    assert faults_of("chain") == ()
+    planted = with_fault(Nest())
+    assert planted == Nest(fault="job")
+    assert with_fault(Nest(fault="job")) is None
+    assert with_fault(build({"family": "chain"})) is None
+    assert with_fault(build(COLOURS)) is None  # a lie needs a consensus
+
+
 def test_names_and_specifications() -> None:
     assert Nest(seed=7).id == "nest/7"
     assert MIXED.id.startswith("nest/0,")
@@ -204,6 +236,10 @@ def test_it_keeps_the_rules_of_the_benchmark_where_jobs_are_left_to_chance() -> 
         ({"jobs": 1000}, "task.jobs: 1000 makes no nest"),
         ({"abreast": 0}, "task.abreast: 0 makes no nest"),
         ({"topology": "star"}, 'task.topology: no topology "star" (did you mean'),
+        (
+            {"fault": "job", "inner": [{**HOPS, "fault": "lookup"}, COLOURS]},
+            "task.fault: no job of this nest can have a fault",
+        ),
     ],
 )
 def test_mistakes_are_named(parameters: Mapping[str, object], message: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from stretto.errors import StrettoError
-from stretto.tasks import jury_oracle, repair_oracle
+from stretto.tasks import agree_oracle, jury_accuracy, jury_oracle, repair_oracle
 from stretto.tasks.gather_oracle import score_table
 from stretto.tasks.nest import Nest
 from stretto.tasks.nest_oracle import exact, least_seconds, optimum, played
@@ -31,7 +31,7 @@ def run(task: Nest, script: str = "oracle") -> Trace:
 def test_the_optimum_is_the_mean_of_the_jobs() -> None:
     assert optimum(MIXED) == 1.0
     game = Scouts()
-    task = Nest(inner=({"family": "scouts"}, HOPS), jobs=2)
+    task = Nest(inner=({"family": "scouts"}, HOPS), jobs=2, topology="centralized")
     free = scouts_oracle(replace(game, scout_cost=0.0, round_cost=0.0))
     chance = free.value(scouts_oracle(game).optimal())  # of a right answer, whatever it costs
     assert optimum(task) == pytest.approx((chance + 1) / 2)
@@ -80,22 +80,28 @@ def test_a_report_is_worth_what_is_lost_without_it() -> None:
     assert sum(worth.values()) == pytest.approx(1.0)  # in each job one report decides
 
 
-def test_values_of_repairs_and_claims_are_those_of_the_job_over_the_number_of_jobs() -> None:
+def test_values_of_a_family_are_those_of_the_job_over_the_number_of_jobs() -> None:
     repair = {"family": "repair", "layers": 2, "wide": 2, "healthy": 0}
-    task = Nest(inner=(repair, {"family": "jury"}), jobs=2, topology="centralized")
+    inner = (repair, {"family": "jury"}, {"family": "agree", "members": 5})
+    task = Nest(inner=inner, jobs=3, topology="centralized")
     trace = run(task)
     found = exact(task, trace)
-    first, second = played(task, trace)
-    if first.leaf.kind != "repair":
-        first, second = second, first
-    values = repair_oracle.agent_values(first.leaf.task, first.trace)
-    assert {first.leaf.outer[path]: value / 2 for path, value in values.items()} == found.agents
+    jobs = {job.leaf.kind: job for job in played(task, trace)}
+    first, second, third = (jobs[kind] for kind in ("repair", "jury", "agree"))
+    repairs = repair_oracle.agent_values(first.leaf.task, first.trace)
+    witnesses = enumerate(jury_accuracy.witness_values(second.leaf.task))
+    members = enumerate(agree_oracle.member_values(third.leaf.task))
+    assert found.agents == {
+        **{first.leaf.outer[path]: value / 3 for path, value in repairs.items()},
+        **{second.leaf.outer[f"0/{number}"]: value / 3 for number, value in witnesses},
+        **{third.leaf.outer[f"0/{number}"]: value / 3 for number, value in members},
+    }
     claims = jury_oracle.claim_values(second.leaf.task, second.trace)
     reports = repair_oracle.report_values(first.leaf.task, first.trace)
     assert sorted(found.messages.values()) == sorted(
-        value / 2 for value in (*claims.values(), *reports.values())
+        value / 3 for value in (*claims.values(), *reports.values())
     )
-    assert sum(values.values()) == pytest.approx(1.0)
+    assert sum(repairs.values()) == pytest.approx(1.0)
 
 
 def test_values_of_a_nest_in_a_nest() -> None:
@@ -134,17 +140,47 @@ def test_an_unknown_bound_is_absent() -> None:
     }
 
 
-def test_the_planted_fault_is_found_in_its_job() -> None:
+FAULTY = {
+    "agree": ({"family": "agree", "members": 5}, "message"),
+    "gather": (GATHER, "tool_result"),
+    "hops": (HOPS, "tool_result"),
+    "repair": ({"family": "repair", "layers": 2, "wide": 2, "healthy": 0}, "tool_result"),
+}
+
+
+@pytest.mark.parametrize("family", FAULTY)
+def test_the_planted_fault_is_found_in_its_job(family: str) -> None:
+    inner, kind = FAULTY[family]
+    task = Nest(inner=(inner,), jobs=3, fault="job", topology="swarm")
+    trace = run(task)
+    found = exact(task, trace).blame
+    assert set(found) == {task.faulty}
+    agent, event = found[task.faulty or 0]
+    assert trace.events[trace.columns.row[event]].kind == kind
+    assert trace.events[trace.columns.row[event]].agent == agent != "0"
+    clean = replace(task, fault=None)
+    assert (trace.reward("outcome") or 0.0) < (run(clean).reward("outcome") or 0.0)
+    assert exact(clean, run(clean)).blame == {}
+
+
+@pytest.mark.parametrize(("family", "script"), [("jury", "oracle"), ("scouts", "greedy")])
+def test_a_lie_is_blamed_where_it_decided(family: str, script: str) -> None:
+    """Whether it does is left to chance: in some jobs, and those are lost by it."""
+    task = Nest(inner=({"family": family, "fault": "lie"},), jobs=80, topology="centralized")
+    trace = run(task, script)
+    found = exact(task, trace).blame
+    lost = {job.leaf.index for job in played(task, trace) if job.leaf.scores["outcome"] == 0}
+    assert 0 < len(found) < task.jobs
+    assert found.keys() <= lost
+    roles = {agent.id: agent.role for agent in trace.agents}
+    assert all(roles[agent] != f"{family}.lead" for agent, _ in found.values())
+
+
+def test_a_fault_of_a_template_is_found_too() -> None:
     task = Nest(inner=(HOPS, {**HOPS, "fault": "report"}), jobs=4, topology="centralized")
     trace = run(task)
     assert trace.reward("outcome") == 0.5
-    found = exact(task, trace).blame
-    assert set(found) == {1, 3}
-    for job in played(task, trace):
-        if job.leaf.index in found:
-            agent, event = found[job.leaf.index]
-            assert job.leaf.inner[agent] != "0"
-            assert trace.events[trace.columns.row[event]].kind == "return"
+    assert set(exact(task, trace).blame) == {1, 3}
 
 
 def test_a_family_with_prices_only_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from stretto.errors import StrettoError
 from stretto.policies.scripted import Scripted
-from stretto.tasks import build, repair
+from stretto.tasks import build, repair_sandbox
 from stretto.tasks.conformance import check_task
 from stretto.tasks.repair import Repair, instance_of
 from stretto.tasks.repair_instance import (
@@ -23,6 +23,7 @@ from stretto.tasks.repair_instance import (
 from stretto.tasks.repair_oracle import merge_conflicts
 from stretto.tasks.repair_sandbox import Ran, cached_tests, run_tests
 from stretto.tasks.repair_scripts import said, scripts
+from stretto.tasks.repair_world import write
 from stretto.tasks.topology import NAMES
 from stretto.team.engine import rollout
 from stretto.team.interventions import Null
@@ -75,7 +76,7 @@ def test_the_layers(seed: int) -> None:
 def test_the_sandbox_says_what_the_functions_say() -> None:
     instance = instance_of(SMALL)
     for name, module in instance.modules.items():
-        files = package(instance, instance.found, instance.closure(name))
+        files = package(instance, instance.found, instance.closures[name])
         ran = run_tests({**files, f"test_{name}.py": module.visible})
         assert len(ran.passed) + len(ran.failed) == len(VISIBLE)
         assert bool(ran.failed) == (name in instance.failing)
@@ -141,7 +142,7 @@ def test_a_patch_is_refused_while_an_import_fails() -> None:
     world = task.begin(0)
     edit = {"module": above, "patch": right, "base": 0}
     assert task._edit(world, edit, ()).attrs["refused"] == "import"
-    world.sources[below] = instance_of(task).modules[below].right
+    write(world, below, instance_of(task).modules[below].right)
     assert task._edit(world, edit, ()).attrs["refused"] == ""
     assert task._edit(world, {**edit, "base": 1}, ()).attrs["refused"] == "conflict"
 
@@ -223,14 +224,13 @@ def test_a_suite_that_does_not_run_is_an_error_and_no_score(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ran = Ran(error="did not end within 60 seconds")
-    monkeypatch.setattr(repair, "cached_tests", lambda files: ran)
+    monkeypatch.setattr(repair_sandbox, "run_tests", lambda files: ran)
+    monkeypatch.setattr(repair_sandbox, "_kept", {})
     with pytest.raises(StrettoError, match="the hidden suite did not end within 60 seconds"):
         run(ONE, "greedy")
 
 
 def test_results_are_kept_by_content(monkeypatch: pytest.MonkeyPatch) -> None:
-    from stretto.tasks import repair_sandbox
-
     files = {"test_kept.py": "def test_one():\n    assert 41 + 1 == 42\n"}
     first = cached_tests(files)
     monkeypatch.setattr(repair_sandbox, "run_tests", lambda files: Ran(error="ran again"))
@@ -261,7 +261,7 @@ def test_it_keeps_them_with_its_fault_planted() -> None:
     ("parameters", "message"),
     [
         ({"layers": 0}, "task.layers: 0 makes no game (layers 1 to 12"),
-        ({"wide": 9}, "task.wide: 9 makes no game"),
+        ({"wide": 81}, "task.wide: 81 makes no game"),
         ({"healthy": 12}, "task.healthy: 12 makes no game"),
         ({"patches": 1}, "task.patches: 1 makes no game"),
         ({"workers": 0}, "task.workers: 0 makes no game"),

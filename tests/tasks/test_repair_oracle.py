@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from stretto.errors import StrettoError
 from stretto.tasks import repair_oracle
 from stretto.tasks.gather_oracle import Makespan
-from stretto.tasks.repair import Repair, hidden, instance_of
+from stretto.tasks.repair import Repair, _read, hidden, instance_of
 from stretto.tasks.repair_instance import passes
 from stretto.tasks.repair_oracle import (
     agent_values,
@@ -28,16 +28,19 @@ from stretto.tasks.repair_oracle import (
     work,
 )
 from stretto.tasks.repair_scripts import scripts
+from stretto.tasks.repair_world import Mind, work_choice, write
+from stretto.tasks.topology import WORKER
 from stretto.team.engine import rollout
 from stretto.team.interventions import Null, Replace
+from stretto.team.state import AgentState
 from stretto.team.what_if import what_if
 from stretto.trace import Trace
 
 SMALL = Repair(layers=3, wide=2, healthy=1)
 
 
-def run(task: Repair, script: str = "oracle") -> Trace:
-    return rollout(task, scripts(task)[script], [0])[0]
+def run(task: Repair, script: str = "oracle", seed: int = 0) -> Trace:
+    return rollout(task, scripts(task)[script], [seed])[0]
 
 
 def brute_force(lengths: Sequence[int], before: Sequence[Set[int]], workers: int) -> int:
@@ -178,7 +181,7 @@ def test_what_a_module_needs() -> None:
     instance = instance_of(SMALL)
     for name in instance.modules:
         needed = needed_repairs(SMALL, name)
-        assert needed <= set(instance.closure(name)) & set(instance.faulty)
+        assert needed <= set(instance.closures[name]) & set(instance.faulty)
         assert (name in needed) == (name in instance.faulty)
         found = {each.name: each.found for each in instance.modules.values()}
         ran = hidden(instance, {**found, **{each: instance.right[each] for each in needed}})
@@ -233,6 +236,51 @@ def test_the_planted_fault_is_decisive() -> None:
     assert healed.trace.reward("success") == 1.0
     assert blame(SMALL, run(SMALL)) is None
     assert blame(task, run(task, "silent")) is None  # nobody came so far
+
+
+@pytest.mark.parametrize("topology", ["centralized", "planner_executor_critic", "harness"])
+@pytest.mark.parametrize("script", ["oracle", "greedy", "random", "blind", "silent", "solo"])
+def test_a_remark_moves_no_script(topology: str, script: str) -> None:
+    """The benign twin of an overfitted patch: the same patch, with a comment behind it."""
+    clean = replace(SMALL, topology=topology)
+    twin = replace(clean, fault="remark")
+    for seed in range(3):
+        before, after = run(clean, script, seed), run(twin, script, seed)
+        assert after.scores == before.scores
+        assert [(e.id, e.start, e.kind) for e in after.events] == [
+            (e.id, e.start, e.kind) for e in before.events
+        ]
+        assert _choices(after) == _choices(before)
+        assert blame(twin, after) is None
+    if script == "oracle":
+        (remark,) = (event for event in after.events if "remark" in event.attrs)
+        fault = replace(clean, fault="edit")
+        culprit = blame(fault, run(fault))
+        assert culprit is not None
+        assert remark.id == culprit.event
+
+
+def _choices(trace: Trace) -> list[str]:
+    return [event.decision.choice or "" for event in trace.events if event.decision]
+
+
+def test_who_reads_a_remark_is_offered_the_same_patches() -> None:
+    task = replace(SMALL, fault="remark")
+    name = instance_of(task).faulty[-1]
+    module = instance_of(task).modules[name]
+    world = task.begin(0)
+    for each in instance_of(task).faulty:
+        write(world, each, instance_of(task).modules[each].right)
+    facts = {"module": name, "patch": module.right, "base": 0}
+    written = task._edit(world, facts, ())
+    assert written.attrs["written"] == module.right
+    write(world, name, module.right + written.attrs["remark"])
+    read = _read(world, name, ())
+    assert read.attrs["code"] == f"{module.right}  # as it says"
+    mind = Mind(module=name, read=True, code=read.attrs["code"], patches=module.patches)
+    offered = work_choice(mind, AgentState("0/0", WORKER, "0")).candidates
+    edits = {choice for choice in offered if choice.startswith("edit ")}
+    assert edits == {f"edit {patch}" for patch in module.patches if patch != module.right}
 
 
 def test_what_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

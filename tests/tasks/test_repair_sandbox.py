@@ -1,13 +1,23 @@
 """The sandbox: real tests, and everything that they must not do."""
 
+import os
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 
-from stretto.tasks import repair_sandbox
-from stretto.tasks.repair_sandbox import Limits, Ran, isolation, run_tests
+from stretto.tasks import repair_forks, repair_sandbox
+from stretto.tasks.repair_sandbox import (
+    Limits,
+    Ran,
+    cached_batch,
+    cached_tests,
+    isolation,
+    run_tests,
+)
 
 QUICK = Limits(cpu_seconds=1, wall_seconds=20.0)
+SUITE = "from low import low\ndef test_low():\n    assert low() == {}\n"
 
 
 def body(code: str, limits: Limits = QUICK) -> Ran:
@@ -46,10 +56,10 @@ def test_what_it_prints_changes_nothing() -> None:
         "import os\nos.fork()",
         "import os\nos.system('true')",
         "import ctypes",
-        "import os\nos.remove('test_it.py')",
+        "import os\nopen('own', 'w').close()\nos.remove('own')",
         "open('large', 'w').write('x' * 100_000)",
         "x = bytearray(2**31)",
-        "for number in range(100):\n    globals()[f'f{number}'] = open('test_it.py')",
+        "for number in range(100):\n    globals()[f'f{number}'] = open('own', 'w')",
         "import os\nassert os.environ.get('PATH')",
     ],
 )
@@ -86,9 +96,107 @@ def test_a_run_that_sleeps_is_an_error() -> None:
 
 
 def test_without_namespaces_the_hook_alone_refuses_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repair_sandbox, "_unshare", lambda: ())
+    monkeypatch.setattr(repair_forks, "unshare", lambda: ())
+    monkeypatch.setattr(repair_forks, "_forks", {})
     assert body("import socket\nsocket.socket()").failed
     assert body("assert 1 + 1 == 2").passed
+    repair_forks.close()
+
+
+def test_no_run_leaves_anything_behind_for_another_one() -> None:
+    spoil = "import builtins, json, sys\nbuiltins.max = None\nsys.modules['kept'] = json"
+    assert body(spoil).passed
+    assert body("import sys\nassert max(1, 2) == 2 and 'kept' not in sys.modules").passed
+    assert body("import os\nopen('left', 'w').close()").passed
+    assert body("import os\nassert os.listdir('.') == []").passed
+
+
+def test_a_run_holds_no_file_of_the_clean_process() -> None:
+    assert body("import os\nassert set(os.listdir('/proc/self/fd')) <= {'0', '1', '2', '3'}").passed
+    assert body("import sys\nassert sys.stdin.read() == ''").passed
+
+
+def test_a_clean_process_that_is_gone_is_an_error_and_started_again() -> None:
+    assert body("assert True").passed
+    forks = repair_forks._forks[os.getpid()]
+    forks._process.kill()
+    forks._process.wait()
+    assert body("assert True") == Ran(error="did not start")
+    assert body("assert True").passed
+    assert repair_forks._forks[os.getpid()] is not forks
+
+
+def test_an_answer_that_nobody_read_is_not_that_of_the_next_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert body("assert True").passed
+
+    def interrupted(line, type):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(repair_forks, "decode", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            body("assert True")
+    assert os.getpid() not in repair_forks._forks
+    assert body("assert False").failed
+
+
+def test_a_process_that_is_forked_off_has_a_clean_process_of_its_own() -> None:
+    assert body("assert True").passed
+    with get_context("fork").Pool(1) as pool:
+        ran, own = pool.apply(_elsewhere)
+    assert ran.passed
+    assert own != repair_forks._forks[os.getpid()]._process.pid
+    assert body("assert True").passed
+
+
+def _elsewhere() -> tuple[Ran, int]:
+    ran = body("assert True")
+    return ran, repair_forks._forks[os.getpid()]._process.pid
+
+
+SUITES = {
+    "one": {"low.py": "def low():\n    return 1\n", "test_one.py": SUITE.format(1)},
+    "two": {"low.py": "def low():\n    return 1\n", "test_two.py": SUITE.format(2)},
+    "bad": {"test_bad.py": "import nothing_of_that_name\n"},
+}
+
+
+def test_a_batch_says_what_its_suites_say_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = {name: run_tests(files) for name, files in SUITES.items()}
+    assert alone["one"].passed == ("test_one.test_low",)
+    assert alone["two"].failed == ("test_two.test_low",)
+    assert alone["bad"].failed == ("test_bad",)
+    runs: list[int] = []
+
+    def counted(files, limits=None):
+        runs.append(len(files))
+        return run_tests(files, limits)
+
+    monkeypatch.setattr(repair_sandbox, "_kept", {})
+    monkeypatch.setattr(repair_sandbox, "run_tests", counted)
+    assert cached_batch(SUITES) == alone
+    assert runs == [4]
+    assert cached_batch(SUITES) == {name: cached_tests(SUITES[name]) for name in SUITES} == alone
+    assert runs == [4]
+
+
+def test_a_suite_that_breaks_the_batch_breaks_no_other_one(monkeypatch) -> None:
+    monkeypatch.setattr(repair_sandbox, "_kept", {})
+    loop = {"test_loop.py": "import os\ndef test_it():\n    os._exit(3)\n"}
+    found = cached_batch({**SUITES, "loop": loop})
+    assert found["one"].passed == ("test_one.test_low",)
+    assert found["loop"] == Ran(error="said nothing readable, exit code 3")
+
+
+def test_the_oldest_result_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repair_sandbox, "_kept", {})
+    monkeypatch.setattr(repair_sandbox, "MOST_KEPT", 2)
+    for name in SUITES:
+        cached_tests(SUITES[name])
+    keys = [repair_sandbox._key(SUITES[name]) for name in ("two", "bad")]
+    assert list(repair_sandbox._kept) == keys
 
 
 def test_it_says_how_the_network_is_kept_away() -> None:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from stretto.errors import StrettoError
+from stretto.tasks.gather import Gather
 from stretto.tasks.hops import Hops
 from stretto.tasks.jury import Jury
 from stretto.tasks.menus import invented, shares, shuffled, size_of, team_sizes
@@ -87,7 +88,9 @@ def test_copies_go_only_where_the_mask_allows(name, workers):
 
 
 @ALL
-@pytest.mark.parametrize("task", [Hops(width=4, depth=2, worker_cost=0.0), Jury(witnesses=5)])
+@pytest.mark.parametrize(
+    "task", [Hops(width=4, depth=2, worker_cost=0.0), Jury(witnesses=5), Gather()]
+)
 def test_teams_sit_and_write_as_the_mask_says(name, task):
     task = replace(task, topology=name)
     (trace,) = rollout(task, scripts_of(task)["oracle"], [0])

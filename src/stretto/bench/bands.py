@@ -6,7 +6,7 @@ never pooled: what holds over twenty events says nothing about three thousand.
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 from stretto.errors import StrettoError, did_you_mean
 from stretto.tasks import FAMILIES, build, family_of
@@ -26,7 +26,7 @@ LIMITS: Mapping[str, float] = {
 Spec = Mapping[str, Any]
 
 _HOP: Spec = {"family": "hops", "width": 1, "depth": 1}
-_LONG: Spec = {"family": "gather", "entities": 8, "attributes": 3}
+_TEAM: Spec = {"family": "hops", "width": 3, "depth": 2, "worker_cost": 0.0}
 
 SIZES: Mapping[str, Mapping[str, Spec]] = {
     "agree": {
@@ -36,7 +36,10 @@ SIZES: Mapping[str, Mapping[str, Spec]] = {
         "more": {"members": 361},
     },
     "gather": {
-        "10": {"entities": 2, "attributes": 1, "cells_per_document": 2, "workers": 1},
+        "10": {
+            **{"entities": 1, "attributes": 1, "cells_per_document": 1},
+            **{"redundancy": 4.0, "workers": 1},
+        },
         "100": {"entities": 8, "workers": 4},
         "1000": {"entities": 60, "workers": 12},
         "more": {"entities": 200, "attributes": 4, "workers": 40},
@@ -55,7 +58,7 @@ SIZES: Mapping[str, Mapping[str, Spec]] = {
     },
     "nest": {
         "10": {"inner": (_HOP,), "jobs": 2, "abreast": 2},
-        "100": {"inner": (_LONG,), "jobs": 1, "abreast": 1},
+        "100": {"inner": (_TEAM,), "jobs": 2, "abreast": 2},
         "1000": {"jobs": 12, "abreast": 6},
         "more": {"jobs": 40, "abreast": 20},
     },
@@ -63,6 +66,7 @@ SIZES: Mapping[str, Mapping[str, Spec]] = {
         "10": {"layers": 1, "wide": 1, "healthy": 0, "workers": 1},
         "100": {"layers": 3, "wide": 3, "healthy": 1, "workers": 2},
         "1000": {"layers": 8, "wide": 6, "workers": 6},
+        "more": {"layers": 8, "wide": 60, "workers": 30, "worker_cost": 0.0002},
     },
     "scouts": {
         "10": {"width": 4, "horizon": 4},
@@ -105,16 +109,6 @@ def topologies_of(family: str) -> tuple[str, ...]:
     if "topology" in family_of(family).__struct_fields__:
         return NAMES
     return (make(family, {}, seed=0).harness.topology,)
-
-
-def faults_of(family: str) -> tuple[str, ...]:
-    """The faults that a family can plant, by name."""
-    kind = family_of(family)
-    if "fault" not in kind.__struct_fields__:
-        return ()
-    hint = get_type_hints(kind)["fault"]
-    words = [word for part in get_args(hint) for word in (get_args(part) or (part,))]
-    return tuple(word for word in words if isinstance(word, str))
 
 
 def make(

@@ -53,13 +53,14 @@ def _gather(task: Any, trace: Trace) -> Rule:
         attrs = event.attrs
         facts, steps = frozenset[Fact](), frozenset[Fact]()
         if event.tool == "read":
-            facts = frozenset((cell,) for cell in right[attrs["doc"]])
+            said = attrs["statements"].items()
+            facts = frozenset((cell,) for cell, value in said if instance.truth[cell] == value)
         elif event.tool == "search":
             steps = frozenset(("found", name) for name in attrs["hits"] if right[name])
         elif event.tool == "write_cell":
             cell, value = attrs["cell"], attrs["value"]
             steps = frozenset({("written", cell)} if instance.truth.get(cell) == value else ())
-        else:
+        elif event.tool == "submit":
             steps = frozenset({("submitted",)})
         return Brought(event.id, event.agent, facts, steps)
 

@@ -14,13 +14,13 @@ from stretto.bench.bands import (
     LIMITS,
     bands_of,
     families,
-    faults_of,
     make,
     require,
     topologies_of,
 )
 from stretto.errors import StrettoError
 from stretto.files import read_bytes
+from stretto.tasks.faults import faults_of
 from stretto.tasks.topology import NAMES
 from stretto.team.protocols import Task
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from msgspec.structs import replace
 
+from stretto.rewards.tokens import words
 from stretto.trace import Event, Tokens, Trace
 
 
@@ -39,12 +40,6 @@ def _counted(trace: Trace, event: Event) -> Event:
         return event
     read = words(trace.text(decision.observation) or "") + _menu(decision.candidates)
     return replace(event, tokens=Tokens(input=read, output=words(decision.choice or "")))
-
-
-@lru_cache(maxsize=65_536)
-def words(text: str) -> int:
-    """Words of a text, split at white space."""
-    return len(text.split())
 
 
 @lru_cache(maxsize=16_384)

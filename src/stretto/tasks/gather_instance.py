@@ -10,6 +10,7 @@ which copy to believe can be told from the text.
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from math import ceil
 
 from msgspec import Struct
@@ -56,8 +57,8 @@ class Document(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """Kind and year, as in `register of year seven`."""
-        return f"{SOURCES[self.source]} of year {number_word(self.year)}"
+        """Kind and year, as in `register seven`."""
+        return f"{SOURCES[self.source]} {number_word(self.year)}"
 
     @property
     def text(self) -> str:
@@ -96,12 +97,16 @@ class Index:
             # Uncommitted or unmerged, a search in thousands of texts would take five times longer.
             self._connection.execute("INSERT INTO texts(texts) VALUES ('optimize')")
 
-    def search(self, query: str, most: int) -> list[str]:
-        """Names of up to `most` documents that hold the words of `query` in a row, by BM25."""
+    def search(self, query: str, most: int, skip: int = 0) -> list[str]:
+        """Names of up to `most` documents that hold the words of `query` in a row, by BM25.
+
+        Of two alike the first of the index comes first; the best `skip` are left out.
+        """
         phrase = '"' + query.replace('"', " ") + '"'
         rows = self._connection.execute(
-            "SELECT name FROM texts WHERE texts MATCH ? ORDER BY bm25(texts), rowid LIMIT ?",
-            (phrase, most),
+            "SELECT name FROM texts WHERE texts MATCH ? "
+            "ORDER BY bm25(texts), rowid LIMIT ? OFFSET ?",
+            (phrase, most, skip),
         )
         return [name for (name,) in rows]
 
@@ -152,9 +157,10 @@ def document_count(cells: int, cells_per_document: int, redundancy: float) -> in
     return round(ceil(cells / cells_per_document) * redundancy)
 
 
+@lru_cache(maxsize=64)
 def standing(title: str) -> tuple[int, int]:
     """How good the source with this title is: the larger of two is right where they disagree."""
-    source, _, _, year = title.split()
+    source, year = title.split()
     return SOURCES.index(source), _YEAR_WORDS.index(year)
 
 

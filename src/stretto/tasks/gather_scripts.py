@@ -1,8 +1,8 @@
 """Scripted policies for `gather`; they see what any policy sees.
 
-They search for every cell, read until no unread hit is a better source than the best one read, and
-write what that says; so they fill the table rightly wherever a search finds the best source on its
-cell.
+They search for every cell, read until no unread hit is a better source than the best one read,
+search on where there are more hits, and write what the best one says. A search shows every source
+on its cell in the end, so they fill the table rightly, whatever the instance.
 
 | script | what it does |
 |---|---|
@@ -14,34 +14,33 @@ cell.
 | `random` | picks any candidate, all alike |
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from stretto.policies.scripted import Scripted
-from stretto.tasks.gather import HARNESS, Gather, instance_of
+from stretto.tasks.gather import Gather, instance_of
 from stretto.tasks.gather_instance import standing
 from stretto.tasks.scripts import Yardstick, anybody, blind, everyone
+from stretto.tasks.topology import CRITIC, LEAD, SUBLEAD, WORKER
 from stretto.team.protocols import Ask, Policy
+
+ROLES = (LEAD, CRITIC, SUBLEAD, WORKER)
+"""Every role of every topology."""
 
 
 def scripts(task: Gather) -> Mapping[str, Mapping[str, Policy]]:
     """Every script by its name: role to policy."""
     return {
         "oracle": team(),
-        "greedy": everyone(HARNESS.roles, Scripted(_hasty, "gather-greedy")),
+        "greedy": everyone(ROLES, Scripted(_hasty, "gather-greedy")),
         "solo": solo(),
         "silent": solo(),
-        "blind": everyone(HARNESS.roles, Scripted(blind, "gather-blind")),
+        "blind": everyone(ROLES, Scripted(blind, "gather-blind")),
         "random": random(),
     }
 
 
 def yardstick(task: Gather) -> Yardstick:
-    """The values are hidden at first; one agent can fill the table alone, only more slowly.
-
-    The best is 1 where a search finds the best source on every cell. Where more documents state a
-    cell than a search shows (`gather.MOST_HITS`) it may not: then `check_task` says that the oracle
-    falls short.
-    """
+    """The values are hidden at first; one agent can fill the table alone, only more slowly."""
     instance = instance_of(task)
     entities = {cell.partition(" ")[0] for cell in instance.truth}
     return Yardstick(
@@ -54,7 +53,7 @@ def yardstick(task: Gather) -> Yardstick:
 
 def team() -> Mapping[str, Policy]:
     """The lead sends as many workers as it may, fills itself what they leave, and submits."""
-    return everyone(HARNESS.roles, Scripted(_send_or_work, "gather-team"))
+    return everyone(ROLES, Scripted(_send_or_work, "gather-team"))
 
 
 def solo() -> Mapping[str, Policy]:
@@ -64,17 +63,22 @@ def solo() -> Mapping[str, Policy]:
 
 def random() -> Mapping[str, Policy]:
     """Every agent picks any candidate, all alike."""
-    return everyone(HARNESS.roles, Scripted(anybody, "gather-random"))
+    return everyone(ROLES, Scripted(anybody, "gather-random"))
 
 
 def _send_or_work(ask: Ask) -> str:
-    spawns = [candidate for candidate in ask.candidates if candidate.startswith("spawn ")]
-    return spawns[-1] if spawns else _work(ask)
+    candidates = ask.candidates
+    if candidates[0] in ("report", "pass"):
+        return candidates[0]
+    if "read memory" in candidates:
+        return "read memory"
+    largest = candidates[-2:][0]  # team sizes stand before the last candidate
+    return largest if largest.startswith("spawn ") else _work(ask)
 
 
 def _hasty(ask: Ask) -> str:
-    """Write what was read, else read what was found, else search on, else finish."""
-    verbs = ("spawn ", "write ", "read ", "search ")
+    """Write what was read, else read what was found, else search on, else finish or hand up."""
+    verbs = ("spawn ", "write ", "read ", "search ", "report", "pass")
     found = [c for verb in verbs for c in ask.candidates if c.startswith(verb)]
     return found[0] if found else ask.candidates[-1]
 
@@ -87,6 +91,8 @@ def _work(ask: Ask) -> str:
     best_note = max(own, key=lambda choice: standing(own[choice]), default=None)
     if best_hit and (not best_note or standing(hits[best_hit]) > standing(own[best_note])):
         return f"read {best_hit}"
+    if "more" in ask.candidates:
+        return "more"
     if best_note:
         return best_note
     searches = (candidate for candidate in ask.candidates if candidate.startswith("search "))
@@ -98,12 +104,23 @@ def _parse(prompt: str) -> tuple[str, dict[str, str], list[tuple[str, str, str]]
     focus, hits, notes = "", dict[str, str](), list[tuple[str, str, str]]()
     for line in prompt.splitlines():
         label, _, rest = line.rstrip(".").partition(": ")
-        left, _, title = rest.partition(", ")
         if label == "Searched":
             focus = rest
         elif label == "Found":
-            hits[left] = title
+            hits = dict(_pairs(rest))
         elif label == "Read":
-            cell, _, value = left.rpartition(" ")
-            notes.append((cell, value, title))
+            notes = [(*_said(left), title) for left, title in _pairs(rest)]
     return focus, hits, notes
+
+
+def _said(left: str) -> tuple[str, str]:
+    """A cell and its value."""
+    cell, _, value = left.rpartition(" ")
+    return cell, value
+
+
+def _pairs(rest: str) -> Iterator[tuple[str, str]]:
+    """What stands before a title, and the title."""
+    for item in rest.split("; "):
+        left, _, title = item.partition(", ")
+        yield left, title

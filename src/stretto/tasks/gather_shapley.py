@@ -9,17 +9,19 @@ that have any cell, and a table of `m` rows and `a` columns, that is
 and the Shapley value is the expected marginal worth to a team that everybody joined with
 probability `t`, over `t` from 0 to 1 (Owen 1972). Under both integrals the workers are independent:
 each contributes a factor to `E[y^P]`, and a term to `E[R y^P]`. They meet only in rows that several
-of them fill, so the workers are passed in the order of their rows and the state is which of the
-rows that are still shared with later workers have been touched, forwards and backwards. Both
-integrands are polynomials, of degree `n - 1` in `t` and at most `2 m - 1` in `y`, so Gauss-Legendre
-quadrature with `⌈n / 2⌉` and `m` nodes is exact, to rounding.
+of them fill, and in whom they need: where somebody stands between, a worker is there only if that
+agent is, which is worth something for it. So the agents are passed in the order of their rows, and
+the state is which of the rows that are still shared with later workers have been touched, and which
+of the agents that later workers need are there, forwards and backwards. Both integrands are
+polynomials, of degree `n - 1` in `t` and at most `2 m - 1` in `y`, so Gauss-Legendre quadrature
+with `⌈n / 2⌉` and `m` nodes is exact, to rounding.
 
-Time: `O(n² m 2^w)` for `n` workers, where `w` is how many rows are open at once: 1 where the lead
-sent its workers once, since their shares are runs of cells.
+Time: `O(n² m 2^w)` for `n` agents, where `w` is how many rows and agents between are open at once:
+at most 2 where the lead sent its workers once, since their shares are runs of cells.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +36,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 WIDEST = 8
-"""Most rows that may be shared with later workers at once."""
+"""Most rows, and agents between, that may be shared with later workers at once."""
 BLOCK = 4096
 """Pairs of nodes that are worked on at once, so that they stay in the processor's cache."""
 NEWTON_STEPS = 6
@@ -49,6 +51,8 @@ class Share:
     """Cells with the right value."""
     rows: frozenset[int]
     """Rows of the table that it filled any cell of."""
+    above: int | None = None
+    """Place among the shares of the agent that it needs to be there; `None` for the lead."""
 
 
 def gather_shapley(trace: Trace) -> Mapping[str, float]:
@@ -61,9 +65,12 @@ def gather_shapley(trace: Trace) -> Mapping[str, float]:
         raise StrettoError("the trace is not one of gather", trace.id)
     task = Gather(**parameters)
     own = shares_of(trace, task)
-    workers = [agent.id for agent in trace.agents if agent.id != ROOT]
+    spawned = [agent for agent in trace.agents if agent.id != ROOT]
+    workers = [agent.id for agent in spawned]
+    place = {name: index for index, name in enumerate(workers)}
+    shares = [replace(own[a.id], above=place.get(a.parent or ROOT)) for a in spawned]
     lead = own[ROOT]
-    values = worker_values([own[name] for name in workers], lead, task.entities, task.attributes)
+    values = worker_values(shares, lead, task.entities, task.attributes)
     alone = 2 * lead.right / (task.attributes * (len(lead.rows) + task.entities))
     return {ROOT: alone, **dict(zip(workers, values.tolist(), strict=True))}
 
@@ -94,56 +101,84 @@ def shares_of(trace: Trace, task: Gather) -> Mapping[str, Share]:
 
 
 def worker_values(shares: Sequence[Share], lead: Share, rows: int, columns: int) -> Floats:
-    """Exact Shapley values of workers beside a lead that is always there; shape (workers,).
+    """Exact Shapley values of agents beside a lead that is always there; shape (agents,).
 
-    Raises `StrettoError` where more than `WIDEST` rows are open at once.
+    Raises `StrettoError` where more than `WIDEST` rows and agents between are open at once.
     """
-    order = sorted(range(len(shares)), key=lambda k: min(shares[k].rows, default=0))
-    steps = list(_steps([shares[k].rows - lead.rows for k in order]))
-    right = [shares[k].right for k in order]
+    order = _order(shares)
+    steps = list(_steps(shares, order, lead.rows))
     most = max((int(step.fresh.max()) for step in steps), default=0)
     values = np.zeros(len(shares))
-    for chance, power, weight in _nodes(len(shares), rows, rows - 1 + len(lead.rows)):
+    for chance, power, weight in _nodes(len(order), rows, rows - 1 + len(lead.rows)):
         powers = power ** np.arange(most + 1)[:, None]
-        values[order] += _marginals(steps, right, float(lead.right), chance, powers, weight)
+        values[order] += _marginals(steps, float(lead.right), chance, powers, weight)
     return values * 2 / columns
+
+
+def _order(shares: Sequence[Share]) -> list[int]:
+    """Agents by their first row, or that of those below, who come after them.
+
+    Whoever filled nothing, nor had anything filled, changes no coalition and is left out.
+    """
+    first: dict[int, tuple[int, int]] = {}
+    for index, share in enumerate(shares):
+        line = [index]
+        while (above := shares[line[-1]].above) is not None:
+            line.append(above)
+        for depth, agent in enumerate(reversed(line)) if share.rows or share.right else ():
+            place = min(share.rows, default=0), depth
+            first[agent] = min(place, first.get(agent, place))
+    return sorted(first, key=first.__getitem__)
 
 
 @dataclass(frozen=True)
 class _Step:
-    """How a worker changes which open rows are touched; one entry a state before it."""
+    """How an agent changes what is open; one entry a state before it."""
 
     absent: Ints
-    """State after it where the worker is not there."""
+    """State after it where the agent is not there."""
     present: Ints
     """State after it where it is."""
     fresh: Ints
     """Rows that it touches first."""
+    right: Ints
+    """Right cells that it adds."""
     after: int
     """Number of states after it."""
 
 
-def _steps(rows: Sequence[frozenset[int]]) -> Iterator[_Step]:
-    """One step a worker; a state is a bit mask over the open rows."""
-    last = {row: index for index, own in enumerate(rows) for row in own}
-    open_rows: list[int] = []
-    for index, own in enumerate(rows):
-        known = sorted({*open_rows, *own})
-        after = [row for row in known if last[row] > index]
+def _steps(
+    shares: Sequence[Share], order: Sequence[int], filled: frozenset[int]
+) -> Iterator[_Step]:
+    """One step an agent; a state is a bit mask over the open rows and agents.
+
+    An agent that others need stands among the rows as a negative number.
+    """
+    needed = [shares[index].above for index in order]
+    own = [shares[k].rows - filled | ({-1 - k} if k in needed else set[int]()) for k in order]
+    need = [set[int]() if above is None else {-1 - above} for above in needed]
+    last = {mark: index for index in range(len(order)) for mark in own[index] | need[index]}
+    opened: list[int] = []
+    for index, agent in enumerate(order):
+        after = sorted(mark for mark in {*opened, *own[index]} if last[mark] > index)
         if len(after) > WIDEST:
             what = f"{len(after)} rows are shared with later workers at once, at most {WIDEST} can"
             raise StrettoError(what, hint="use sampled_shapley")
         states = [
-            {row for bit, row in enumerate(open_rows) if state >> bit & 1}
-            for state in range(2 ** len(open_rows))
+            {mark for bit, mark in enumerate(opened) if state >> bit & 1}
+            for state in range(2 ** len(opened))
         ]
+        there = [need[index] <= state for state in states]
+        present = [s | own[index] if here else s for s, here in zip(states, there, strict=True)]
+        fresh = [sum(mark >= 0 for mark in p - s) for p, s in zip(present, states, strict=True)]
         yield _Step(
             absent=_masks(states, after),
-            present=_masks([touched | own for touched in states], after),
-            fresh=np.array([len(own - touched) for touched in states]),
+            present=_masks(present, after),
+            fresh=np.array(fresh),
+            right=shares[agent].right * np.array(there),
             after=2 ** len(after),
         )
-        open_rows = after
+        opened = after
 
 
 def _masks(states: Sequence[set[int]], rows: Sequence[int]) -> Ints:
@@ -180,33 +215,32 @@ def _gauss(count: int) -> tuple[Floats, Floats]:
 
 def _marginals(
     steps: Sequence[_Step],
-    right: Sequence[int],
     base: float,
     chance: Floats,
     powers: Floats,
     weight: Floats,
 ) -> Floats:
-    """The weighted sum over nodes of what every worker adds; shape (workers,).
+    """The weighted sum over nodes of what every agent adds; shape (agents,).
 
     `count` holds `E[y^P]` and `worth` `E[R y^P]`, by state and node, `powers` `y^0`, `y^1`, ….
     """
-    behind = _backward(steps, right, chance, powers)
+    behind = _backward(steps, chance, powers)
     count, worth = np.ones((1, len(chance))), np.full((1, len(chance)), base)
     found = np.empty(len(steps))
-    for index, (step, own) in enumerate(zip(steps, right, strict=True)):
+    for index, step in enumerate(steps):
         later_count, later_worth = behind[index]
-        joined = powers[step.fresh]
+        joined, own = powers[step.fresh], step.right[:, None]
         there = worth * later_count[step.present]
         there += count * (later_worth[step.present] + own * later_count[step.present])
         gone = worth * later_count[step.absent] + count * later_worth[step.absent]
         found[index] = ((joined * there - gone).sum(axis=0) * weight).sum()
         joined *= chance
-        count, worth = _forward(step, own, chance, joined, count, worth)
+        count, worth = _forward(step, chance, joined, count, worth)
     return found
 
 
 def _forward(
-    step: _Step, own: int, chance: Floats, joined: Floats, count: Floats, worth: Floats
+    step: _Step, chance: Floats, joined: Floats, count: Floats, worth: Floats
 ) -> tuple[Floats, Floats]:
     after_count = np.zeros((step.after, len(chance)))
     after_worth = np.zeros((step.after, len(chance)))
@@ -214,21 +248,21 @@ def _forward(
         after_count[absent] += (1 - chance) * count[state]
         after_worth[absent] += (1 - chance) * worth[state]
         after_count[present] += joined[state] * count[state]
-        after_worth[present] += joined[state] * (worth[state] + own * count[state])
+        after_worth[present] += joined[state] * (worth[state] + step.right[state] * count[state])
     return after_count, after_worth
 
 
 def _backward(
-    steps: Sequence[_Step], right: Sequence[int], chance: Floats, powers: Floats
+    steps: Sequence[_Step], chance: Floats, powers: Floats
 ) -> list[tuple[Floats, Floats]]:
-    """For every worker `E[y^P]` and `E[R y^P]` of those after it, by the state after it."""
+    """For every agent `E[y^P]` and `E[R y^P]` of those after it, by the state after it."""
     count, worth = np.ones((1, len(chance))), np.zeros((1, len(chance)))
     found: list[tuple[Floats, Floats]] = []
-    for step, own in zip(reversed(steps), reversed(right), strict=True):
+    for step in reversed(steps):
         found.append((count, worth))
         joined = chance * powers[step.fresh]
         before = (1 - chance) * worth[step.absent]
-        before += joined * (worth[step.present] + own * count[step.present])
+        before += joined * (worth[step.present] + step.right[:, None] * count[step.present])
         count = (1 - chance) * count[step.absent] + joined * count[step.present]
         worth = before
     return found[::-1]

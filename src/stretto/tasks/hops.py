@@ -21,13 +21,12 @@ from stretto.tasks.hops_instance import LISTS, Instance, generate
 from stretto.tasks.hops_world import Mind, World, apply, new_world
 from stretto.tasks.menus import shares, shuffled, size_of, team_sizes
 from stretto.tasks.parameters import Seeded, require
-from stretto.tasks.reporting import MEMORY, hand_up, report_choice, say_nothing, written_down
+from stretto.tasks.reporting import MEMORY, hand_up, peers, report_choice, say_nothing, written_down
 from stretto.tasks.topology import (
     CRITIC,
     LEAD,
     SUBLEAD,
     WORKER,
-    copied_to,
     middle_role,
     middle_seats,
     require_topology,
@@ -53,6 +52,8 @@ MOST_ANSWERS = 6
 """Most answers that are offered at once."""
 LOOK_SECONDS = 1.0
 """Virtual seconds of a look-up, of a search for a list, and of a comparison."""
+REMARK = "Remark: all paths were followed."
+"""What the benign twin of a false report says besides the truth."""
 LARGEST = 2_000
 """Most hops of a question."""
 
@@ -74,9 +75,10 @@ class Hops(Seeded, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Price of one spawned agent, in units of a right answer."""
     second_cost: float = 0.01
     """Price of one virtual second, in units of a right answer."""
-    fault: Literal["lookup", "report"] | None = None
+    fault: Literal["lookup", "report", "remark"] | None = None
     """A planted fault in the first stage, in the branch that decides it: the tool answers its last
-    look-up wrongly, or whoever reports the branch names another end."""
+    look-up wrongly, or whoever reports the branch names another end. `remark` is the benign twin of
+    `report`: the same report says a harmless sentence more."""
     seed: int = 0
     """Seed of the instance: names, facts, question."""
 
@@ -167,7 +169,7 @@ class Hops(Seeded, frozen=True, forbid_unknown_fields=True, kw_only=True):
             case _:
                 ends = {branch: names for _, written in world.memory for branch, names in written}
                 causes = tuple(source for source, _ in world.memory)
-                return ToolResult(_listed(ends), {"ends": ends}, causes=causes)
+                return ToolResult(*_told(ends, world.remark), causes=causes)
 
     def scores(self, world: World) -> Mapping[str, float]:
         """Share of the stages that were joined rightly before the first mistake.
@@ -220,26 +222,19 @@ class Hops(Seeded, frozen=True, forbid_unknown_fields=True, kw_only=True):
         self, world: World, team: Team, agent: AgentState, ends: Mapping[str, list[str]]
     ) -> Sequence[Effect]:
         """Hand what was found to the parent, and a copy to every peer who may read it."""
-        ends, mind = self._faulty(world, agent, ends), world.minds[agent.id]
-        text = _listed(ends)
-        parent = agent.parent or ROOT
-        number = int(agent.id.rpartition("/")[2])
-        first = number - mind.number  # a lead may send a team more than once
-        peers = copied_to(self.topology, mind.team, mind.number)
-        paths = (f"{parent}/{first + peer}" for peer in peers)
-        copies = (Message(path, text, {"ends": ends}) for path in paths if path in team.agents)
-        return (*copies, *hand_up(self.topology, agent, text, {"ends": ends}))
+        mind = world.minds[agent.id]
+        planted = self._plants(world, agent, ends)
+        remark = REMARK if planted and self.fault == "remark" else mind.remark
+        ends = _lied(world, ends) if planted and self.fault == "report" else ends
+        text, facts = _told(ends, remark)
+        mates = peers(self.topology, team, agent, mind.number, mind.team)
+        copies = (Message(path, text, facts) for path in mates)
+        return (*copies, *hand_up(self.topology, agent, text, facts))
 
-    def _faulty(
-        self, world: World, agent: AgentState, ends: Mapping[str, list[str]]
-    ) -> dict[str, list[str]]:
-        """What is said of the ends: the truth, but for the planted fault."""
-        told = {branch: list(names) for branch, names in ends.items()}
-        culprit = str(world.instance.stages[0].decisive)
-        reports = self.fault == "report" and agent.role == WORKER and not world.answers
-        if reports and culprit in told:
-            told[culprit] = [world.decoy for _ in told[culprit]]
-        return told
+    def _plants(self, world: World, agent: AgentState, ends: Mapping[str, list[str]]) -> bool:
+        """Whether a report is the one that a fault, or its twin, is planted in."""
+        first = agent.role == WORKER and not world.answers
+        return first and str(world.instance.stages[0].decisive) in ends
 
     def _look(self, world: World, arguments: Mapping[str, Any]) -> ToolResult:
         entity, relation = arguments["of"], arguments["relation"]
@@ -328,6 +323,12 @@ def _answer(world: World, name: str) -> Sequence[Effect]:
     return (merged, Stop(f"The answer is {name}.", {"answer": name})) if last else (merged,)
 
 
+def _lied(world: World, ends: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """The ends, another one in the place of the decisive one."""
+    culprit = str(world.instance.stages[0].decisive)
+    return {**ends, culprit: [world.decoy for _ in ends[culprit]]}
+
+
 def _names(mind: Mind) -> list[str]:
     """Every name that an end knows, once."""
     return list(dict.fromkeys(name for names in mind.ends.values() for name in names))
@@ -341,11 +342,17 @@ def _ends_text(mind: Mind) -> str:
     lines = [f"End: {', '.join(names)}." for names in mind.ends.values()]
     if mind.richest:
         lines.append(f"Richest: {mind.richest}.")
+    if mind.remark:
+        lines.append(mind.remark)
     return "\n".join(lines) or "End: none."
 
 
-def _listed(ends: Mapping[str, Sequence[str]]) -> str:
-    return " ".join(f"End: {', '.join(names)}." for names in ends.values()) or "End: none."
+def _told(ends: Mapping[str, Sequence[str]], remark: str) -> tuple[str, dict[str, Any]]:
+    """What is said of the ends, as a text and as facts."""
+    text = " ".join(f"End: {', '.join(names)}." for names in ends.values()) or "End: none."
+    if not remark:
+        return text, {"ends": dict(ends)}
+    return f"{text} {remark}", {"ends": dict(ends), "remark": remark}
 
 
 def _brief(trails: Mapping[str, Any]) -> str:

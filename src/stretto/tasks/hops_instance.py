@@ -11,13 +11,14 @@ name (`meet`). The branches of the first stage start apart, those of a later one
 what the stage before it was joined to.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import count
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from stretto.tasks.menus import invented, shuffled
+from stretto.tasks.gather_instance import name_at
+from stretto.tasks.menus import shuffled
 from stretto.tasks.words import number_word
 from stretto.team.noise import key_of
 
@@ -36,9 +37,33 @@ POPULATION = 9_000
 """Entities of the graph."""
 HEIRS = tuple(f"heir {number_word(number)}" for number in range(1, 1000))
 """Relations of everybody, each to one person."""
+_NUMBERS = {heir: number for number, heir in enumerate(HEIRS)}
 
 Fact = tuple[str, str]
 """An entity and a relation."""
+
+
+class Names:
+    """The entities by their places; each is made when it is asked for, since few ever are."""
+
+    def __init__(self, seed: int) -> None:
+        self._base = key_of(seed, "hops")
+        self._places: dict[str, int] = {}
+
+    def __getitem__(self, place: int) -> str:
+        """The name at a place."""
+        name = name_at(self._base, place)
+        self._places[name] = place
+        return name
+
+    def __iter__(self) -> Iterator[str]:
+        return (self[place] for place in range(POPULATION))
+
+    def place(self, name: str) -> int:
+        """The place of a name; a trace may hold names that nobody has asked for here."""
+        if name not in self._places:
+            self._places = {each: place for place, each in enumerate(self)}
+        return self._places[name]
 
 
 class Stage(Struct, frozen=True):
@@ -60,17 +85,15 @@ class Instance(Struct, frozen=True):
     """One question and the graph below it."""
 
     seed: int
-    names: tuple[str, ...]
+    names: Names
     """Entities; the type of each follows from its place."""
-    places: Mapping[str, int]
-    """Entity to its place in `names`."""
     planted: Mapping[Fact, tuple[str, ...]]
     """Facts that no key draws."""
     stages: tuple[Stage, ...]
 
     def type_of(self, entity: str) -> str:
         """What kind of thing an entity is."""
-        return TYPES[self.places[entity] % len(TYPES)]
+        return TYPES[self.names.place(entity) % len(TYPES)]
 
     def menu(self, entity: str, following: str, lists: bool) -> tuple[str, ...]:
         """What may be looked up of an entity, in an order that says nothing.
@@ -79,11 +102,12 @@ class Instance(Struct, frozen=True):
         among heirs.
         """
         kind = self.type_of(entity)
-        if following in HEIRS:
+        is_heir = following in _NUMBERS
+        if is_heir:
             relations = heirs_like(following)
         else:
             relations = [*RELATIONS[kind], *([LISTS[kind]] if lists else [])]
-        return tuple(shuffled(relations, self.seed, f"menu {entity} {following in HEIRS}"))
+        return tuple(shuffled(relations, self.seed, f"menu {entity} {is_heir}"))
 
     def look(self, entity: str, relation: str) -> tuple[str, ...]:
         """What a relation of an entity leads to: one entity, or the people of a list."""
@@ -108,7 +132,7 @@ class Instance(Struct, frozen=True):
 
 def heirs_like(heir: str) -> list[str]:
     """An heir, and the two whose numbers are nearest."""
-    number = min(max(HEIRS.index(heir), 1), len(HEIRS) - 2)
+    number = min(max(_NUMBERS[heir], 1), len(HEIRS) - 2)
     return list(HEIRS[number - 1 : number + 2])
 
 
@@ -117,10 +141,9 @@ def generate(*, width: int, depth: int, stages: int, query: str, seed: int) -> I
 
     Its branches meet nowhere before their ends: where a key would let them, a fact is planted.
     """
-    names = tuple(invented(seed, "hops", POPULATION))
     planted: dict[Fact, tuple[str, ...]] = {}
-    graph = Instance(seed, names, {name: place for place, name in enumerate(names)}, planted, ())
-    starts = tuple(shuffled(names, seed, "start")[:width])
+    graph = Instance(seed, Names(seed), planted, ())
+    starts = tuple(_starts(graph, width))
     used = set(starts)
     built: list[Stage] = []
     for number in range(stages):
@@ -173,6 +196,15 @@ def _branches(
     return found
 
 
+def _starts(graph: Instance, width: int) -> list[str]:
+    """So many entities of any type."""
+    found: list[str] = []
+    for number in range(width):
+        kind = TYPES[key_of(graph.seed, f"start {number}") % len(TYPES)]
+        found.append(_unused(graph, f"start {number}", kind, set(found)))
+    return found
+
+
 def _unused(graph: Instance, what: str, kind: str, used: Set[str]) -> str:
     """An entity of a type that no branch has met."""
     draws = (graph.draw(f"unused {what} {attempt}", kind) for attempt in count())
@@ -194,15 +226,17 @@ def _meet(
     planted: dict[Fact, tuple[str, ...]],
 ) -> Stage:
     """Plant lists that have one person in common, and nobody else twice."""
-    people = [name for name in graph.names[:: len(TYPES)] if name not in used]
-    drawn = shuffled(people, graph.seed, f"people {branches[0][0][0]}")
-    answer, others = drawn[0], drawn[1:]
+    answer = _unused(graph, f"answer {branches[0][0][0]}", "person", used)
     used.add(answer)
+    known = set(used)
     paths: list[tuple[str, ...]] = []
     ends: list[tuple[str, ...]] = []
-    for number, (names, path) in enumerate(branches):
+    for names, path in branches:
         fact = names[-1], LISTS[graph.type_of(names[-1])]
-        named = [answer, *others[number * (LISTED - 1) :][: LISTED - 1]]
+        named = [answer]
+        for place in range(1, LISTED):
+            named.append(_unused(graph, f"list {fact} {place}", "person", known))
+            known.add(named[-1])
         planted[fact] = tuple(shuffled(named, graph.seed, f"list {fact}"))
         paths.append((*path, fact[1]))
         ends.append(planted[fact])

@@ -32,6 +32,8 @@ class Mind:
     sent: bool = False
     """Whether it sent workers in this stage."""
     read_memory: bool = False
+    remark: str = ""
+    """What was said besides the ends, last."""
     richest: str = ""
     """What the comparison of this stage said."""
     number: int = 0
@@ -58,6 +60,8 @@ class World:
     """What each stage so far was joined to."""
     memory: list[tuple[str, tuple[tuple[str, list[str]], ...]]] = field(default_factory=list)
     """The shared memory: the event that wrote, and branches with their ends."""
+    remark: str = ""
+    """What the shared memory says besides."""
     looked: set[tuple[str, str]] = field(default_factory=set)
     """Facts that anybody looked up."""
     stopped: bool = False
@@ -116,7 +120,9 @@ def _resulted(world: World, event: Event) -> None:
         case "memory.read":
             mind.read_memory = True
             mind.ends.update(attrs["ends"])
+            mind.remark = attrs.get("remark", "")
         case _:
+            world.remark = attrs.get("remark", world.remark)
             world.memory.append((event.id, tuple(attrs["ends"].items())))
 
 
@@ -131,12 +137,15 @@ def _hopped(mind: Mind, branch: str, found: list[str]) -> None:
 
 def _returned(world: World, event: Event) -> None:
     world.minds[event.agent].done = True
-    world.minds[event.to or ROOT].ends.update(event.attrs.get("ends", {}))
+    parent = world.minds[event.to or ROOT]
+    parent.ends.update(event.attrs.get("ends", {}))
+    parent.remark = event.attrs.get("remark", parent.remark)
 
 
 def _joined(world: World, event: Event) -> None:
     world.answers.append(event.attrs["answer"])
     world.memory.clear()
+    world.remark = ""
     if len(world.answers) < len(world.instance.stages):
         width = len(world.instance.stages[0].paths)
         _open_stage(world, (event.attrs["answer"],) * width)

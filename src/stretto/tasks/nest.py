@@ -17,13 +17,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import merge
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct, structs
 from msgspec.json import encode
 
 from stretto.errors import StrettoError
 from stretto.tasks import build
+from stretto.tasks.faults import with_fault
 from stretto.tasks.nest_leaf import (
     Leaf,
     agent_inside,
@@ -77,6 +78,8 @@ class Nest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=T
     """Price of one spawned agent, in units of a perfect outcome."""
     second_cost: float = 0.0
     """Price of one virtual second, in units of a perfect outcome."""
+    fault: Literal["job"] | None = None
+    """A planted fault: one job, the same in every topology, has the first fault of its family."""
     seed: int = 0
     """What the seeds of the instances are drawn from."""
 
@@ -97,6 +100,9 @@ class Nest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=T
         if len({task.harness.message_latency for task in self.templates.values()}) > 1:
             what = "templates whose messages take different times cannot share a clock"
             raise StrettoError(what, "task.inner")
+        if self.fault and self.faulty is None:
+            hint = "take a template whose family has faults, and name none there"
+            raise StrettoError("no job of this nest can have a fault", "task.fault", hint)
 
     def __hash__(self) -> int:
         """By name: the templates are dictionaries."""
@@ -147,9 +153,18 @@ class Nest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=T
     def job(self, job: int) -> Task:
         """One instance: the template with a seed of its own, where it has one."""
         template: Any = self.templates[self.kind_of(job)]
-        if "seed" not in template.__struct_fields__:
-            return template
-        return structs.replace(template, seed=key_of(self.seed, f"job {job}") % 2**31)
+        if "seed" in template.__struct_fields__:
+            template = structs.replace(template, seed=key_of(self.seed, f"job {job}") % 2**31)
+        return with_fault(template) or template if job == self.faulty else template
+
+    @cached_property
+    def faulty(self) -> int | None:
+        """The job with the planted fault; `None` where there is none."""
+        if self.fault is None:
+            return None
+        able = {kind for kind, template in self.templates.items() if with_fault(template)}
+        jobs = [job for job in range(self.jobs) if self.kind_of(job) in able]
+        return jobs[key_of(self.seed, "faulty") % len(jobs)] if jobs else None
 
     def begin(self, seed: int) -> "World":
         """All jobs are open."""

@@ -16,17 +16,28 @@ from msgspec.structs import replace
 
 from stretto.errors import StrettoError
 from stretto.garbage import paused_collector
-from stretto.tasks import agree_oracle, hops_oracle, jury_oracle, repair_oracle
+from stretto.tasks import (
+    agree_oracle,
+    gather_blame,
+    hops_oracle,
+    jury_accuracy,
+    jury_oracle,
+    repair_oracle,
+    scouts_oracle,
+)
+from stretto.tasks.agree import Agree
 from stretto.tasks.gather import READ_SECONDS, Gather, instance_of
-from stretto.tasks.gather_oracle import optimal_makespan, optimal_reading
+from stretto.tasks.gather_oracle import optimal_reading
 from stretto.tasks.gather_shapley import gather_shapley
 from stretto.tasks.hops import Hops
+from stretto.tasks.jury import Jury
 from stretto.tasks.nest import Nest, World, tell
 from stretto.tasks.nest_leaf import Leaf, bare, event_inside, outer_id
+from stretto.tasks.nest_schedule import shortest_schedule
 from stretto.tasks.repair import Repair
 from stretto.tasks.scouts import Scouts
-from stretto.tasks.scouts_oracle import scouts_oracle
 from stretto.tasks.scripts import yardstick_of
+from stretto.tasks.topology import WORKER
 from stretto.team.interventions import is_void
 from stretto.team.protocols import Task
 from stretto.team.replay import seed_of
@@ -140,7 +151,7 @@ def least_seconds(task: Nest) -> float | None:
     if len(seconds) < len(known):
         return None
     units = _units(seconds)
-    best = optimal_makespan(units, task.abreast)
+    best = shortest_schedule(units, task.abreast)
     bound = max(max(units), ceil(sum(units) / task.abreast))
     return (best.value if best.certified else bound) / NANOSECONDS
 
@@ -155,8 +166,10 @@ def seconds_of(task: Task) -> float | None:
 
 def _best(task: Task) -> float:
     if isinstance(task, Scouts):
-        free = scouts_oracle(replace(task, scout_cost=0.0, round_cost=0.0))
-        return free.value(scouts_oracle(task).optimal())
+        free = scouts_oracle.scouts_oracle(replace(task, scout_cost=0.0, round_cost=0.0))
+        return free.value(scouts_oracle.scouts_oracle(task).optimal())
+    if isinstance(task, Hops):
+        return 1.0  # as its yardstick, which would have to spell all of its names
     yard = yardstick_of(task)
     if yard.priced:
         raise StrettoError("only its outcome less prices is known", task.id, "a nest has one price")
@@ -236,7 +249,7 @@ def _blame(job: Job) -> dict[int, tuple[str, str]]:
 def _schedule(task: Nest, leaves: Iterable[Leaf]) -> Schedule:
     times = [(leaf.start, leaf.end) for leaf in leaves if leaf.end is not None]
     spans = [end - start for start, end in times]
-    best = optimal_makespan(_units(spans), task.abreast)
+    best = shortest_schedule(_units(spans), task.abreast)
     first = min((start for start, _ in times), default=0.0)
     last = max((end for _, end in times), default=0.0)
     return Schedule(last - first, best.value / NANOSECONDS, sum(spans), best.certified)
@@ -275,6 +288,33 @@ def _repair_values(task: Repair, trace: Trace) -> Mapping[str, float]:
     return repair_oracle.agent_values(task, trace) if few else {}
 
 
+def _member_values(task: Agree, trace: Trace) -> Mapping[str, float]:
+    """Of the members' inputs, where they are few and agree on a function of them."""
+    few = task.members <= agree_oracle.MOST_PLAYERS
+    if not few or task.problem not in agree_oracle.CONSENSUS:
+        return {}
+    values = agree_oracle.member_values(task).tolist()
+    return {f"{ROOT}/{member}": value for member, value in enumerate(values)}
+
+
+def _witness_values(task: Jury, trace: Trace) -> Mapping[str, float]:
+    """Of the witnesses who made a claim, before it is known what they see; where they are few."""
+    if task.witnesses > jury_accuracy.MOST_PLAYERS:
+        return {}
+    values = jury_accuracy.witness_values(task).tolist()
+    roles = {agent.id: agent.role for agent in trace.agents}
+    claims = (event for event in trace.events if roles[event.agent] == WORKER)
+    return {
+        event.agent: values[int(witness)]
+        for event in claims
+        for witness in event.attrs.get("claims", {})
+    }
+
+
+def _jury_blame(task: Jury, trace: Trace) -> Any:
+    return jury_oracle.blame(task, trace, task.begin(seed_of(trace)).hidden)
+
+
 _SECONDS: Mapping[str, Callable[[Any], float]] = {
     "gather": _reading_seconds,
     "hops": hops_oracle.span,
@@ -282,8 +322,10 @@ _SECONDS: Mapping[str, Callable[[Any], float]] = {
 }
 """Family to a lower bound on the time that any team needs."""
 _AGENTS: Mapping[str, Callable[[Any, Trace], Mapping[str, float]]] = {
+    "agree": _member_values,
     "gather": lambda task, trace: gather_shapley(trace),
     "hops": hops_values,
+    "jury": _witness_values,
     "nest": lambda task, trace: exact(task, trace).agents,
     "repair": _repair_values,
 }
@@ -297,7 +339,10 @@ _MESSAGES: Mapping[str, Callable[[Any, Trace], Mapping[str, float]]] = {
 """Family to the exact value of every message."""
 _BLAME: Mapping[str, Callable[[Any, Trace], Any]] = {
     "agree": agree_oracle.blame,
+    "gather": gather_blame.blame,
     "hops": hops_oracle.blame,
+    "jury": _jury_blame,
     "repair": repair_oracle.blame,
+    "scouts": scouts_oracle.blame,
 }
 """Family to who made the planted mistake."""

@@ -13,14 +13,14 @@ Exact in `repair_oracle`: the smallest repair, what each failure needs, work, sp
 schedule (P|prec|C_max), the value of every report, Shapley values, merge conflicts and blame.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
 from stretto.errors import StrettoError
 from stretto.tasks.parameters import Seeded, require
-from stretto.tasks.repair_instance import Instance, generate, overfitted, package
-from stretto.tasks.repair_sandbox import Ran, cached_tests
+from stretto.tasks.repair_instance import REMARK, Instance, generate, overfitted, package
+from stretto.tasks.repair_sandbox import Ran, cached_batch, cached_tests
 from stretto.tasks.repair_world import (
     Mind,
     World,
@@ -79,9 +79,10 @@ class Repair(Seeded, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Price of one spawned agent, in units of a repaired package."""
     second_cost: float = 0.002
     """Price of one virtual second, in units of a repaired package."""
-    fault: Literal["edit"] | None = None
+    fault: Literal["edit", "remark"] | None = None
     """A planted fault: the right patch of the last faulty module is written so that it passes the
-    visible suite, and not the hidden one."""
+    visible suite, and not the hidden one. `remark` is its benign twin: the same patch is written
+    with a harmless comment behind it."""
     seed: int = 0
     """Seed of the instance: names, modules, faults."""
 
@@ -90,7 +91,7 @@ class Repair(Seeded, frozen=True, forbid_unknown_fields=True, kw_only=True):
         require_topology(self.topology)
         checks = {
             "layers": 1 <= self.layers <= 12,
-            "wide": 1 <= self.wide <= 8,
+            "wide": 1 <= self.wide <= 80,
             "healthy": 0 <= self.healthy < self.modules,
             "patches": 2 <= self.patches <= 5,
             "workers": 1 <= self.workers <= 99,
@@ -177,7 +178,7 @@ class Repair(Seeded, frozen=True, forbid_unknown_fields=True, kw_only=True):
             case "edit":
                 return self._edit(world, facts, causes)
             case _:
-                ran = visible(world, facts["module"])
+                ran = visible(world, [facts["module"]])[facts["module"]]
                 passes = None if ran.error else not ran.failed
                 found = {"module": facts["module"], "passes": passes, "failed": len(ran.failed)}
                 return ToolResult(_TESTED[passes], {**found, "error": ran.error}, causes=causes)
@@ -209,12 +210,13 @@ class Repair(Seeded, frozen=True, forbid_unknown_fields=True, kw_only=True):
         why = ""
         if facts["base"] != world.versions.get(name, 0):
             why = "conflict"
-        elif not all(_passes(world, each) for each in module.imports):
+        elif any(ran.error or ran.failed for ran in visible(world, module.imports).values()):
             why = "import"
-        written = patch
-        if self.fault == "edit" and name == world.instance.faulty[-1] and patch == module.right:
-            written = overfitted(patch)
+        planted = name == world.instance.faulty[-1] and patch == module.right
+        written = overfitted(patch) if planted and self.fault == "edit" else patch
         result = {"module": name, "patch": patch, "written": written, "refused": why}
+        if planted and self.fault == "remark":
+            result["remark"] = REMARK
         return ToolResult(_EDITED[why], result, causes=causes)
 
     def _end(self, team: Team, agent: AgentState, mind: Mind, verb: str) -> Sequence[Effect]:
@@ -252,11 +254,12 @@ def instance_of(task: Repair) -> Instance:
     )
 
 
-def visible(world: World, module: str) -> Ran:
-    """Run the visible tests of a module, as the package is now."""
-    closure = world.instance.closure(module)
-    files = package(world.instance, world.sources, closure)
-    return cached_tests({**files, f"test_{module}.py": world.instance.modules[module].visible})
+def visible(world: World, names: Collection[str]) -> dict[str, Ran]:
+    """What the visible tests of modules say; those run again that a patch has reached since."""
+    new = {name: _suite(world, name) for name in names if name not in world.ran}
+    found = cached_batch(new)
+    world.ran.update((name, ran) for name, ran in found.items() if not ran.error)
+    return {name: found[name] if name in found else world.ran[name] for name in names}
 
 
 def hidden(instance: Instance, sources: Mapping[str, str]) -> Ran:
@@ -265,14 +268,15 @@ def hidden(instance: Instance, sources: Mapping[str, str]) -> Ran:
     return cached_tests({**files, **package(instance, sources)})
 
 
-def _passes(world: World, module: str) -> bool:
-    ran = visible(world, module)
-    return not ran.error and not ran.failed
+def _suite(world: World, name: str) -> dict[str, str]:
+    """A module, all that it depends on, and its visible tests."""
+    files = package(world.instance, world.sources, world.instance.closures[name])
+    return {**files, f"test_{name}.py": world.instance.modules[name].visible}
 
 
 def _list(world: World, causes: tuple[str, ...]) -> ToolResult:
     """Which modules pass; one whose tests do not end is told apart, and does not pass."""
-    runs = {name: visible(world, name) for name in world.instance.modules}
+    runs = visible(world, world.instance.modules)
     failing = [name for name, ran in runs.items() if ran.failed]
     errors = [name for name, ran in runs.items() if ran.error]
     board = {name: not (ran.failed or ran.error) for name, ran in runs.items()}
@@ -296,7 +300,7 @@ def _read(world: World, name: str, causes: tuple[str, ...]) -> ToolResult:
 def _causes(world: World, event: Event) -> tuple[str, ...]:
     """The patches of others that an answer reflects."""
     name = event.attrs.get("module")
-    names = world.instance.closure(name) if name else world.instance.modules
+    names = world.instance.closures[name] if name else world.instance.modules
     edits = (world.edits[each] for each in names if each in world.edits)
     return tuple(edit for edit in edits if edit.partition("#")[0] != event.agent)
 
@@ -308,7 +312,7 @@ _EDITED = {
     "conflict": "Refused: somebody changed it, read it again.",
 }
 _LIMITS = (
-    "layers 1 to 12, wide 1 to 8, healthy less than all modules, patches 2 to 5, workers 1 to 99, "
+    "layers 1 to 12, wide 1 to 80, healthy less than all modules, patches 2 to 5, workers 1 to 99, "
     "costs at least 0"
 )
 

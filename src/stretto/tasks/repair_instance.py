@@ -17,6 +17,8 @@ of the planted faults.
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property, lru_cache
+from types import CodeType, FunctionType
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -31,6 +33,8 @@ HIDDEN = (0, 3, 5, 11, 19)
 """Inputs of the hidden suite; the last one is where an overfitted patch shows."""
 MOST_SECONDS = 4
 """Most virtual seconds of a module's visible suite."""
+REMARK = "  # as it says"
+"""What the benign twin of an overfitted patch has behind it."""
 _HEADS = {"max": "the largest of", "min": "the smallest of"}
 _STEPS: Mapping[str, type[ast.operator]] = {"plus": ast.Add, "minus": ast.Sub, "times": ast.Mult}
 
@@ -61,7 +65,7 @@ class Module(Struct, frozen=True):
     """Text of its hidden suite."""
 
 
-class Instance(Struct, frozen=True):
+class Instance(Struct, frozen=True, dict=True):
     """One package."""
 
     modules: Mapping[str, Module]
@@ -81,13 +85,29 @@ class Instance(Struct, frozen=True):
         """The package at first."""
         return {name: module.found for name, module in self.modules.items()}
 
-    def closure(self, name: str) -> tuple[str, ...]:
-        """A module and all that it depends on, in the order of the package."""
-        wanted = {name}
-        for each in reversed(tuple(self.modules)):
-            if each in wanted:
-                wanted.update(self.modules[each].imports)
-        return tuple(each for each in self.modules if each in wanted)
+    @cached_property
+    def working(self) -> Functions:
+        """The functions of the repaired package."""
+        return functions(self.right)
+
+    @cached_property
+    def closures(self) -> Mapping[str, tuple[str, ...]]:
+        """Module to itself and all that it depends on, in the order of the package."""
+        place = {name: number for number, name in enumerate(self.modules)}
+        found: dict[str, tuple[str, ...]] = {}
+        for name, module in self.modules.items():
+            below = {each for imported in module.imports for each in found[imported]}
+            found[name] = (*sorted(below, key=place.__getitem__), name)
+        return found
+
+    @cached_property
+    def above(self) -> Mapping[str, tuple[str, ...]]:
+        """Module to itself and all that depend on it, in the order of the package."""
+        found: dict[str, list[str]] = {name: [] for name in self.modules}
+        for name, below in self.closures.items():
+            for each in below:
+                found[each].append(name)
+        return {name: tuple(names) for name, names in found.items()}
 
 
 def generate(*, layers: int, wide: int, healthy: int, patches: int, seed: int) -> Instance:
@@ -95,18 +115,21 @@ def generate(*, layers: int, wide: int, healthy: int, patches: int, seed: int) -
     widths = [wide if layer % 2 else 1 for layer in range(layers)]
     names = iter(invented(seed, "repair", sum(widths)))
     modules: dict[str, Module] = {}
+    known: dict[str, Callable[[int], int]] = {}
     drawn: list[list[str]] = []
     for width in widths:
         layer = [next(names) for _ in range(width)]
         for name in layer:
             imports = _imports(seed, name, width, drawn[-2:])
-            modules[name] = _module(seed, name, imports, patches, modules)
+            modules[name] = _module(seed, name, imports, patches, known)
+            known[name] = _function(modules[name].right, known)
         drawn.append(layer)
     spared = set(shuffled(modules, seed, "healthy")[:healthy])
-    for name, module in _with_tests(modules).items():
+    for name, module in _with_tests(modules, known).items():
         modules[name] = replace(module, found=module.right) if name in spared else module
     instance = Instance(modules, tuple(name for name in modules if name not in spared), ())
-    fails = (name for name in modules if not passes(instance, instance.found, name))
+    found = functions(instance.found)
+    fails = (n for n in modules if any(found[n](x) != known[n](x) for x in VISIBLE))
     return replace(instance, failing=tuple(fails))
 
 
@@ -117,20 +140,35 @@ def passes(
 
     For the exact side only: what agents see is run for real.
     """
-    right, found = functions(instance.right), functions(sources)
+    right, found = instance.working, functions(sources)
     return all(found[name](x) == right[name](x) for x in inputs)
 
 
 def functions(sources: Sources) -> dict[str, Callable[[int], int]]:
-    """The functions of a package; only for expressions that this module made."""
-    found: dict[str, Callable[[int], int]] = {}
+    """The functions of a package, which keep what they came to, or calls would multiply.
+
+    Only for expressions that this module made.
+    """
+    return changed({}, sources)
+
+
+def changed(known: Functions, sources: Sources) -> dict[str, Callable[[int], int]]:
+    """As `functions`, where these are new; whatever depends on one of them must be among them."""
+    found = dict(known)
     for name, expression in sources.items():
         found[name] = _function(expression, found)
     return found
 
 
 def _function(expression: str, known: Functions) -> Callable[[int], int]:
-    return eval(f"lambda x: {expression}", dict(known))  # ours: arithmetic on x, and calls
+    code = _compiled(expression)
+    names = {name: known[name] for name in code.co_names if name in known}
+    return cache(FunctionType(code, names))  # ours: arithmetic on x, and calls
+
+
+@lru_cache(maxsize=4096)
+def _compiled(expression: str) -> CodeType:
+    return compile(f"lambda x: {expression}", "", "eval").co_consts[0]
 
 
 def package(
@@ -149,13 +187,12 @@ def overfitted(right: str) -> str:
 def mutants(expression: str) -> list[str]:
     """Every expression that differs by one operator on the syntax tree, each once."""
     found: dict[str, None] = {}
-    count = sum(1 for _ in ast.walk(ast.parse(expression)))
-    for place in range(count):
+    nodes = list(ast.walk(ast.parse(expression, mode="eval")))
+    for place in range(len(nodes)):
         for mutate in _OPERATORS:
-            tree = ast.parse(expression, mode="eval")
-            nodes = list(ast.walk(tree))
-            if place < len(nodes) and mutate(nodes[place]):
-                found[ast.unparse(tree)] = None
+            if mutate(nodes[place]):
+                found[ast.unparse(nodes[0])] = None
+                nodes = list(ast.walk(ast.parse(expression, mode="eval")))
     return [mutant for mutant in found if mutant != expression]
 
 
@@ -175,8 +212,7 @@ def _imports(seed: int, name: str, width: int, below: Sequence[Sequence[str]]) -
     return (shuffled(layer, seed, f"{name} takes")[0],)
 
 
-def _with_tests(modules: Mapping[str, Module]) -> Mapping[str, Module]:
-    right = functions({name: module.right for name, module in modules.items()})
+def _with_tests(modules: Mapping[str, Module], right: Functions) -> Mapping[str, Module]:
     return {
         name: replace(
             module,
@@ -193,11 +229,8 @@ def _suite(name: str, right: Callable[[int], int], inputs: Sequence[int]) -> str
     return "\n".join(lines)
 
 
-def _module(
-    seed: int, name: str, below: tuple[str, ...], patches: int, modules: Mapping[str, Module]
-) -> Module:
+def _module(seed: int, name: str, below: tuple[str, ...], patches: int, known: Functions) -> Module:
     """Draw expressions until enough mutants can be told from the right one, and one is larger."""
-    known = functions({module.name: module.right for module in modules.values()})
     attempt = 0
     while True:
         says, right = _expression(seed, f"{name} {attempt}", below)

@@ -10,9 +10,9 @@ where that helps. What repairs are worth is found by toggling faults one by one:
 evaluated here, not in the sandbox, which gives the same.
 """
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
-from itertools import combinations
+from itertools import chain, combinations
 from math import ceil
 
 import numpy as np
@@ -22,7 +22,7 @@ from stretto.errors import StrettoError
 from stretto.tasks.games.coalitions import shapley
 from stretto.tasks.gather_oracle import Makespan
 from stretto.tasks.repair import EDIT_SECONDS, LIST_SECONDS, READ_SECONDS, Repair, instance_of
-from stretto.tasks.repair_instance import HIDDEN, Instance, functions, overfitted, passes
+from stretto.tasks.repair_instance import HIDDEN, Instance, changed, overfitted
 from stretto.team.state import ROOT
 from stretto.trace import Event, Trace
 
@@ -127,12 +127,12 @@ def list_schedule(lengths: Sequence[int], before: Sequence[Set[int]], workers: i
 def best_outcome(task: Repair) -> float:
     """Outcome of a team without mistakes of its own: 1, less what the planted fault spoils."""
     instance = instance_of(task)
-    if task.fault is None:
+    if task.fault != "edit":
         return 1.0
     culprit = instance.faulty[-1]
-    sources = {**instance.right, culprit: overfitted(instance.right[culprit])}
-    good = sum(passes(instance, sources, name, HIDDEN) for name in instance.failing)
-    return good / len(instance.failing)
+    sources = {name: instance.modules[name].right for name in instance.above[culprit]}
+    wrong = _wrong(instance, {**sources, culprit: overfitted(sources[culprit])})
+    return 1 - len(wrong.intersection(instance.failing)) / len(instance.failing)
 
 
 def outcome_with(task: Repair, repaired: Set[str]) -> float:
@@ -149,7 +149,7 @@ def needed_repairs(task: Repair, module: str) -> frozenset[str]:
     Raises `StrettoError` for a module with more than `MOST_PLAYERS` faults below it.
     """
     instance = instance_of(task)
-    below = [name for name in instance.closure(module) if name in instance.faulty]
+    below = [name for name in instance.closures[module] if name in instance.faulty]
     if len(below) > MOST_PLAYERS:
         what = f"{len(below)} faults are too many to toggle"
         raise StrettoError(what, module, f"at most {MOST_PLAYERS}")
@@ -165,15 +165,14 @@ def report_values(task: Repair, trace: Trace) -> dict[str, float]:
     depends on the module. A report that says nothing, or of a failure, is worth 0.
     """
     instance = instance_of(task)
-    full = outcome_with(task, set(instance.faulty))
+    faulty = frozenset(instance.faulty)
     found: dict[str, float] = {}
     for event in trace.events:
         if event.kind == "return" and event.to == ROOT:
-            module = event.attrs.get("module")
+            module: str = event.attrs.get("module", "")
             passes = event.attrs.get("passes") and module in instance.failing
-            blocked = {n for n in instance.faulty if n != module and module in instance.closure(n)}
-            reached = set(instance.faulty) - blocked
-            found[event.id] = full - outcome_with(task, reached) if passes else 0.0
+            blocked = set(instance.above[module]) - {module} if passes else set[str]()
+            found[event.id] = 1 - outcome_with(task, faulty - blocked)
     return found
 
 
@@ -313,7 +312,7 @@ def _graph(task: Repair) -> tuple[list[int], list[set[int]]]:
     instance, seconds = instance_of(task), jobs(task)
     number = {name: place for place, name in enumerate(instance.failing)}
     before = [
-        {number[n] for n in instance.closure(name) if n in number and n != name}
+        {number[n] for n in instance.closures[name] if n in number and n != name}
         for name in instance.failing
     ]
     return [round(seconds[name] / UNIT) for name in instance.failing], before
@@ -337,12 +336,25 @@ def _outcome(task: Repair, repaired: frozenset[str]) -> float:
     return sum(name in passing for name in instance.failing) / len(instance.failing)
 
 
-def _passing(instance: Instance, repaired: Iterator[str] | Set[str] | Sequence[str]) -> set[str]:
-    """Modules that pass the hidden suite with these repairs, without a sandbox."""
-    chosen = set(repaired)
-    sources = {n: m.right if n in chosen else m.found for n, m in instance.modules.items()}
-    right, found = functions(instance.right), functions(sources)
-    return {name for name in sources if all(found[name](x) == right[name](x) for x in HIDDEN)}
+def _passing(instance: Instance, repaired: Iterable[str]) -> set[str]:
+    """Modules that pass the hidden suite with these repairs, without a sandbox.
+
+    All do that no fault is left below.
+    """
+    left = set(instance.faulty).difference(repaired)
+    below = set(chain.from_iterable(instance.above[name] for name in left))
+    sources = {
+        name: module.found if name in left else module.right
+        for name, module in instance.modules.items()
+        if name in below
+    }
+    return set(instance.modules) - _wrong(instance, sources)
+
+
+def _wrong(instance: Instance, sources: Mapping[str, str]) -> set[str]:
+    """Which of these modules fail the hidden suite; all others are repaired."""
+    right, found = instance.working, changed(instance.working, sources)
+    return {name for name in sources if any(found[name](x) != right[name](x) for x in HIDDEN)}
 
 
 def _subsets(names: Sequence[str]) -> Iterator[tuple[str, ...]]:

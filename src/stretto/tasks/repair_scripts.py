@@ -17,6 +17,7 @@ from functools import partial
 from stretto.policies.scripted import Scripted
 from stretto.tasks.menus import size_of
 from stretto.tasks.repair import Repair, instance_of
+from stretto.tasks.repair_instance import REMARK
 from stretto.tasks.repair_oracle import best_outcome
 from stretto.tasks.scripts import Yardstick, anybody, blind, everyone
 from stretto.team.protocols import Ask, Policy
@@ -98,7 +99,8 @@ def _work(ask: Ask, known: Mapping[str, str], say: bool, think: bool) -> str:
     if "Refused" not in known and edits and not tested:
         wanted = f"edit {said(known['Says'])}" if think else edits[0]
         first = think or len(edits) > 2
-        if wanted in edits and first and known["Code"] != wanted.removeprefix("edit "):
+        code = known["Code"].removesuffix(REMARK)
+        if wanted in edits and first and code != wanted.removeprefix("edit "):
             return wanted
     if not tested and "test" in candidates:
         return "test"

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from stretto.tasks.repair_instance import Instance
+from stretto.tasks.repair_instance import REMARK, Instance
+from stretto.tasks.repair_sandbox import Ran
 from stretto.tasks.topology import CRITIC
 from stretto.tasks.words import number_word
 from stretto.team.protocols import Choice
@@ -69,6 +70,8 @@ class World:
     """How often each module was patched."""
     edits: dict[str, str] = field(default_factory=dict[str, str])
     """Module to the event of its last patch."""
+    ran: dict[str, Ran] = field(default_factory=dict[str, Ran])
+    """What came of the visible tests of each module that no patch has reached since."""
     submitted: bool = False
 
 
@@ -119,7 +122,8 @@ def work_choice(mind: Mind, agent: AgentState) -> Choice:
     if not mind.read:
         options.append(("act", "read"))
     else:
-        open_patches = (p for p in mind.patches if p != mind.code and p not in mind.tried)
+        code = mind.code.removesuffix(REMARK)
+        open_patches = (p for p in mind.patches if p != code and p not in mind.tried)
         options += [("act", f"edit {patch}") for patch in open_patches]
         if mind.passes is None and mind.errors < MOST_ERRORS:
             options.append(("act", "test"))
@@ -250,11 +254,18 @@ def _edited(world: World, mind: Mind, event: Event) -> None:
     if mind.refused:
         mind.read = mind.refused != "conflict"
         return
-    world.sources[module] = attrs["written"]
+    write(world, module, attrs["written"] + attrs.get("remark", ""))
     world.versions[module] = mind.version = world.versions.get(module, 0) + 1
     world.edits[module] = event.id
     mind.code, mind.passes = attrs["patch"], None
     mind.tried.add(attrs["patch"])
+
+
+def write(world: World, module: str, code: str) -> None:
+    """Change a module; what its tests, and those of what depends on it, said is no longer known."""
+    world.sources[module] = code
+    for name in world.instance.above[module]:
+        world.ran.pop(name, None)
 
 
 def _tested(world: World, mind: Mind, event: Event) -> None:

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from stretto.tasks.topology import CRITIC
+from stretto.tasks.topology import CRITIC, copied_to
 from stretto.team.protocols import Call, Choice, Despawn, Effect, Return, ToolSpec
-from stretto.team.state import AgentState
+from stretto.team.state import AgentState, Team
 from stretto.trace import Event
 
 MEMORY_SECONDS = 0.1
@@ -24,6 +24,17 @@ def hand_up(
     if topology == "harness":
         return (Call("memory.write", facts),)
     return (Return(text, facts), Despawn(agent.id))
+
+
+def peers(topology: str, team: Team, agent: AgentState, number: int, size: int) -> list[str]:
+    """Paths of the team mates that may read what a worker reports.
+
+    `number` is its place among the `size` workers of its team; a lead may send several teams.
+    """
+    parent, _, own = agent.id.rpartition("/")
+    first = int(own) - number
+    paths = (f"{parent}/{first + peer}" for peer in copied_to(topology, size, number))
+    return [path for path in paths if path in team.agents]
 
 
 def say_nothing(agent: AgentState) -> tuple[Effect, ...]:
