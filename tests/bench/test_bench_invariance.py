@@ -11,7 +11,7 @@ from stretto.tasks.scripts import scripts_of, yardstick_of
 from stretto.team.engine import rollout
 from stretto.trace import Edge, Event
 
-E1 = {"outcome", "score", "success", "utility", "judged", "best", "chance"}
+E1 = {"outcome", "score", "success", "utility", "judged", "luck", "best", "chance"}
 E2 = {
     "makespan",
     "work",

@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from stretto.bench.facts import Brought
-from stretto.bench.luck import Fair
+from stretto.bench.luck import Fair, without_luck
 from stretto.bench.metrics_overhead import (
     containment,
     efficiency,
@@ -206,3 +208,26 @@ def test_pass_hat():
     assert pass_hat([4, 4], [2, 4], 1) == pytest.approx((0.5 + 1) / 2)
     assert pass_hat([4, 4], [2, 4], 2) == pytest.approx((1 / 6 + 1) / 2)
     assert pass_hat([4, 1], [2, 1], 2) is None
+
+
+def test_scores_without_luck():
+    """The oracle loses only what bad luck takes; luck does not move who sees nothing."""
+    best = np.array([0.8, 0.8, 0.9, 0.9])
+    luck = np.array([0.1, -0.1, 0.2, -0.2])
+    assert without_luck(best + luck, best, luck) == pytest.approx(best)
+    half = without_luck(best - 0.3 + 0.5 * luck, best, luck)
+    assert half == pytest.approx(best - 0.3), "half of the luck was its own"
+    flat = np.full(4, 0.5)
+    assert without_luck(flat, np.full(4, 0.8), luck) == pytest.approx(flat)
+    assert without_luck(flat, best, np.zeros(4)) == pytest.approx(flat)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_taking_luck_out_takes_noise_out(seed):
+    """Luck with mean zero that moves scores: the rest has less spread, and hardly another mean."""
+    noise = np.random.default_rng(seed)
+    luck, rest = noise.normal(size=(2, 200))
+    judged = 0.5 + 0.6 * luck + 0.1 * rest
+    found = without_luck(judged, np.full(200, 0.9), luck)
+    assert found.std() < 0.3 * judged.std()
+    assert abs(found.mean() - 0.5) < 0.1

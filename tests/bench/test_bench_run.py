@@ -155,8 +155,9 @@ def test_an_exam_goes_on_where_it_stopped(tmp_path):
     submitted(tmp_path, 1)
     seen = []
     who = single("counting", {"kind": "test"}, Counting())
-    run_exam(tiny(3), tmp_path, who, attempts=0, show=lambda done, total: seen.append(total))
-    assert seen == [2, 2]
+    run_exam(tiny(3), tmp_path, who, attempts=0, show=lambda *told: seen.append(told))
+    assert seen == [(0, 3, ""), (3, 3, "hops 10")]
+    assert [row.seed for row in read_rows(tmp_path)] == [FIRST, FIRST + 1, FIRST + 2]
 
 
 def cli(capsys, *words):

@@ -177,6 +177,36 @@ def test_a_step_up_the_gradient_makes_a_choice_likelier(tiny_folder):
     assert all(later > earlier for earlier, later in pairwise(values))
 
 
+def test_products_by_onednn_change_rounding_only(raw, tiny_folder):
+    pairs = [(prompt, WORDS) for prompt in PROMPTS]
+    results = []
+    for policy in (LanguageModel(*raw), LanguageModel.open(str(tiny_folder))):
+        for parameter in policy.parameters():
+            parameter.grad = None
+        values = torch.stack(policy.differentiable(pairs))
+        (values[:, 0] * torch.arange(len(pairs))).sum().backward()
+        gradients = [parameter.grad.clone() for parameter in policy.parameters()]
+        results.append((values.detach(), gradients, policy.distributions(pairs)))
+    (plain, gradients, found), (fast, other_gradients, other_found) = results
+    np.testing.assert_allclose(plain, fast, rtol=1e-4, atol=1e-5)
+    for one, other in zip(gradients, other_gradients, strict=True):
+        assert (one - other).norm() / one.norm() < 1e-5
+    for one, other in zip(found, other_found, strict=True):
+        np.testing.assert_allclose(one.logprobs, other.logprobs, rtol=1e-4, atol=1e-5)
+
+
+def test_who_forgot_answers_as_if_just_opened(raw):
+    pairs = [(prompt, WORDS) for prompt in PROMPTS]
+    policy = LanguageModel(*raw)
+    policy.distributions(pairs[:1])
+    read = policy.tokens_generated
+    policy.forget()
+    found = policy.distributions(pairs)
+    assert policy.tokens_generated > 2 * read
+    for one, other in zip(found, LanguageModel(*raw).distributions(pairs), strict=True):
+        np.testing.assert_array_equal(one.logprobs, other.logprobs)
+
+
 def test_state_and_folder_bring_the_same_policy_back(tiny_folder, tmp_path):
     pairs = [(prompt, WORDS) for prompt in PROMPTS]
     policy = LanguageModel.open(str(tiny_folder))

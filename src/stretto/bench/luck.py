@@ -2,9 +2,10 @@
 
 Thirty draws of right or wrong are a noisy mean: the better of two policies often looks the worse
 one. Where a family knows the chances exactly, an episode counts with what it was worth in
-expectation, given what was seen in it. Both numbers below have the mean that the plain ones have,
-and far less noise; that of the oracle has none (control variates; as DIVAT for poker, Billings and
-Kan, ICGA Journal 2006).
+expectation, given what was seen in it, and the luck of its world is a control variate: what the
+oracle would have made of it, less what the oracle makes on average. Means stay what they are, with
+far less noise; that of the oracle has none (as DIVAT for poker: Billings and Kan, ICGA Journal,
+2006).
 """
 
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from importlib import import_module
 
 from msgspec import Struct
 
+from stretto.columns import Floats
 from stretto.errors import StrettoError
 from stretto.team.protocols import Task
 from stretto.trace import Trace
@@ -23,7 +25,7 @@ class Fair(Struct, frozen=True):
     outcome: float | None = None
     """Probability that the answer is right, given all that was seen."""
     score: float | None = None
-    """Estimate of the policy's expected score, in which the oracle always has the best one."""
+    """The same less prices and the luck of the world: the oracle always has the best one."""
 
 
 def fair(task: Task, trace: Trace) -> Fair:
@@ -44,3 +46,26 @@ LUCK: Mapping[str, str] = {
     "scouts": "stretto.tasks.scouts_luck",
 }
 """Family to the module that takes luck out: `expected_outcome` and `expected_score` of a trace."""
+
+
+def without_luck(judged: Floats, best: Floats, luck: Floats) -> Floats:
+    """Judged scores less `β` times the luck of their worlds, with the `β` that leaves least noise.
+
+    `β` is the regression of what a policy lost against the best on its luck (control variates with
+    an estimated coefficient; Owen, *Monte Carlo theory, methods and examples*, §8.9). It is 1 for
+    the oracle, whose luck is all that moves it, and near 0 for a policy that sees nothing.
+
+    Args:
+        judged: Score of every episode.
+        best: Expected score of the oracle in it.
+        luck: By how much its world was kind to the oracle; shape as `judged`.
+    """
+    spread = luck - luck.mean()
+    if not (spread @ spread) > TINY:
+        return judged - luck
+    beta = (spread @ (judged - best)) / (spread @ spread)
+    return judged - beta * luck
+
+
+TINY = 1e-18
+"""Luck that varies less is none."""

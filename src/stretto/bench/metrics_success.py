@@ -17,18 +17,24 @@ Values = dict[str, float | None]
 def success(task: Task, yard: Yardstick, trace: Trace, fair: Fair) -> Values:
     """Outcome, success, and utility `U = S - c_spawn·spawns - c_t·T_P` of one episode.
 
-    `score` is the outcome without luck. `judged` is what regret is taken of: the utility where the
-    family counts prices, else the outcome, without luck.
+    - `score`: the outcome, in expectation where the family knows the chances
+    - `judged`: what regret is taken of: the score, less prices where the family counts them
+    - `luck`: by how much the world of the episode was kind to the oracle
     """
-    outcome = trace.reward("outcome")
+    outcome, utility = trace.reward("outcome"), score(task, trace, priced=True)
     told = trace.reward("success")
     solved = told if told is not None or outcome is None else float(outcome >= 1 - 1e-9)
+    expected = outcome if fair.outcome is None else fair.outcome
+    judged = expected
+    if yard.priced and expected is not None and outcome is not None and utility is not None:
+        judged = expected - (outcome - utility)
     return {
         "outcome": outcome,
-        "score": outcome if fair.outcome is None else fair.outcome,
+        "score": expected,
         "success": solved,
-        "utility": score(task, trace, priced=True),
-        "judged": score(task, trace, yard.priced) if fair.score is None else fair.score,
+        "utility": utility,
+        "judged": judged,
+        "luck": None if fair.score is None or judged is None else judged - fair.score,
         "best": yard.best,
         "chance": yard.random,
     }

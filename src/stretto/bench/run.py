@@ -1,12 +1,9 @@
 """Running an exam: instances in parallel, every row kept as soon as it is known."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from itertools import chain
-from multiprocessing import get_context
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import lru_cache, partial
 from pathlib import Path
-from signal import SIG_IGN, SIGINT, signal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,10 +11,9 @@ from msgspec.structs import replace
 from stretto import store
 from stretto.bench.bands import LIMITS, topologies_of
 from stretto.bench.baselines import ALONE, ONE_AGENT, SCRIPTED, Policies, Watched, again, alone
-from stretto.bench.examinee import Examinee
+from stretto.bench.examinee import Examinee, examinee
 from stretto.bench.play import (
     SHORT,
-    Limits,
     forfeit,
     judge,
     limits_of,
@@ -29,6 +25,7 @@ from stretto.bench.play import (
 from stretto.bench.results import Row, append, open_folder
 from stretto.bench.submission import TRACES, trace_name, write_manifest
 from stretto.bench.suite import CLEAN, Cell, Suite
+from stretto.bench.workers import done_by
 from stretto.errors import StrettoError
 from stretto.files import write_whole
 from stretto.policies.endpoint import InvalidAnswerError
@@ -37,12 +34,14 @@ from stretto.trace import Trace
 
 REPLAYED = 3
 """Instances of a cell in which messages are valued by replay."""
-BATCH = 10
-"""Episodes of one policy that play side by side."""
+BATCH = 15
+"""Episodes of one policy that play side by side: what an interrupt may cost in each process."""
 SUBMISSION = "submission"
 """Folder of the traces of the policy under exam."""
 Show = Callable[[int, int], None]
 """Told how many instances are done, of how many."""
+ShowWhere = Callable[[int, int, str], None]
+"""Told how many episodes are done, of how many, and to which cells the last ones belong."""
 
 
 Key = tuple[str, str, int, int]
@@ -57,13 +56,13 @@ class Job(Struct, frozen=True):
     replays: bool
 
 
-class Sitting(Struct, frozen=True):
-    """One instance for the policy under exam."""
+class Batch(Struct, frozen=True):
+    """Instances that the policy under exam plays side by side."""
 
     cell: Cell
-    seed: int
     attempt: int | None
     """Number of the attempt alone; `None` with a team."""
+    seeds: tuple[int, ...]
 
 
 def run_baselines(
@@ -79,7 +78,7 @@ def run_baselines(
     """
     done = {row.key for row in open_folder(folder, suite)}
     jobs = list(_jobs(suite, names, done))
-    for finished, rows in enumerate(_played(jobs, workers), start=1):
+    for finished, rows in enumerate(done_by(_work, jobs, min(workers, len(jobs))), start=1):
         append(folder, rows)
         if show:
             show(finished, len(jobs))
@@ -92,9 +91,13 @@ def run_exam(
     *,
     attempts: int = 1,
     tokens: float | None = None,
-    show: Show | None = None,
+    workers: int = 1,
+    show: ShowWhere | None = None,
 ) -> None:
     """Let a policy sit the exam, with its team and alone, and keep its traces as a submission.
+
+    A batch of which a row is missing is played anew as a whole. So a policy whose answers depend on
+    what is computed along with them, by rounding, has the same rows after an interrupt as without.
 
     Args:
         suite: The cells.
@@ -102,31 +105,43 @@ def run_exam(
         who: The policy.
         attempts: How often it plays each instance alone, for best-of-n and majority.
         tokens: Most tokens of an episode; an episode that takes more is forfeit.
+        workers: Processes that play, for a policy that a `source` makes again.
         show: Told of progress.
+
+    Raises `StrettoError` for a policy that has the name of a baseline.
     """
+    _require_own_name(who.name)
     done = {row.key for row in open_folder(folder, suite)}
     suite = _for(who, suite)
-    cells = [(cell, _sittings(cell, suite, attempts)) for cell in suite.cells]
-    missing = [(c, [s for s in each if _key(who, s) not in done]) for c, each in cells]
-    count, total = 0, sum(len(each) for _, each in missing)
+    batches = [each for each in _batches(who, suite, attempts) if _keys(who, each) - done]
+    count, total = 0, sum(len(each.seeds) for each in batches)
+    show = show or (lambda done, total, where: None)
+    show(count, total, "")
     try:
-        for cell, sittings in missing:
-            for row in _sit_all(folder, who, cell, sittings, limits_of(cell, tokens)):
-                append(folder, [row])
-                count += 1
-                if show:
-                    show(count, total)
+        for rows in _sat(folder, who, batches, tokens, workers):
+            append(folder, rows)
+            count += len(rows)
+            show(count, total, f"{rows[0].family} {rows[0].band}")
     finally:
         write_manifest(folder, suite, who)
+
+
+def _require_own_name(name: str) -> None:
+    if name in SCRIPTED or name.endswith(ALONE):
+        hint = "rename it: rows of two policies with one name could not be told apart"
+        raise StrettoError(f'"{name}" is the name of a baseline', "the policy under exam", hint)
 
 
 def _for(who: Examinee, suite: Suite) -> Suite:
     """The cells that a policy sits for."""
     if not who.home:
         return suite
-    clean = (c for c in suite.cells if c.condition == CLEAN)
-    firsts = (c for c in clean if c.topology == topologies_of(c.family)[0])
-    return replace(suite, cells=tuple(c for c in firsts if c.band in SHORT))
+    return replace(suite, cells=tuple(cell for cell in suite.cells if _at_home(cell)))
+
+
+def _at_home(cell: Cell) -> bool:
+    first = cell.topology == topologies_of(cell.family)[0]
+    return cell.condition == CLEAN and cell.band in (SHORT if first else SHORT[:1])
 
 
 def _jobs(suite: Suite, names: Sequence[str], done: set[Key]) -> Iterator[Job]:
@@ -147,28 +162,6 @@ def _missing(cell: Cell, seed: int, names: Sequence[str], done: set[Key]) -> tup
     return tuple(name for name in wanted if (cell.name, name, seed, 0) not in done)
 
 
-def _played(jobs: Sequence[Job], workers: int) -> Iterator[list[Row]]:
-    """The rows of every job, as each is done."""
-    if workers <= 1 or len(jobs) <= 1:
-        yield from map(_work, jobs)
-        return
-    # ^C is for this process: it lets the others finish the instances under way.
-    pool = ProcessPoolExecutor(
-        workers, get_context("spawn"), initializer=signal, initargs=(SIGINT, SIG_IGN)
-    )
-    try:
-        yield from (future.result() for future in as_completed(_submit(pool, jobs)))
-    except BrokenProcessPool:
-        hint = "the same command goes on where it stopped; fewer --workers take less memory"
-        raise StrettoError("a worker process died", "bench run", hint) from None
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _submit(pool: ProcessPoolExecutor, jobs: Iterable[Job]) -> list[Future[list[Row]]]:
-    return [pool.submit(_work, job) for job in jobs]
-
-
 def _work(job: Job) -> list[Row]:
     """The rows of one job; what fails is an error of its policy, and scores nothing."""
     rows: list[Row] = []
@@ -181,81 +174,97 @@ def _work(job: Job) -> list[Row]:
     return rows
 
 
-def _sittings(cell: Cell, suite: Suite, attempts: int) -> list[Sitting]:
+def _batches(who: Examinee, suite: Suite, attempts: int) -> Iterator[Batch]:
     """With a team in every topology; alone in the first only, since nobody is there to write to."""
-    team = [Sitting(cell, seed, None) for seed in suite.seeds]
-    if cell.topology != topologies_of(cell.family)[0]:
-        return team
-    return team + [Sitting(cell, seed, n) for n in range(attempts) for seed in suite.seeds]
+    size = 1 if who.threads else BATCH
+    runs = [suite.seeds[begin : begin + size] for begin in range(0, len(suite.seeds), size)]
+    for cell in suite.cells:
+        first = cell.topology == topologies_of(cell.family)[0]
+        for attempt in (None, *range(attempts if first else 0)):
+            yield from (Batch(cell, attempt, run) for run in runs)
 
 
-def _key(who: Examinee, sitting: Sitting) -> Key:
-    return sitting.cell.name, _name(who, sitting), sitting.seed, sitting.attempt or 0
+def _keys(who: Examinee, batch: Batch) -> set[Key]:
+    name, attempt = _name(who, batch), batch.attempt or 0
+    return {(batch.cell.name, name, seed, attempt) for seed in batch.seeds}
 
 
-def _name(who: Examinee, sitting: Sitting) -> str:
-    return who.name if sitting.attempt is None else who.name + ALONE
+def _name(who: Examinee, batch: Batch) -> str:
+    return who.name if batch.attempt is None else who.name + ALONE
 
 
-def _sit_all(
-    folder: Path, who: Examinee, cell: Cell, sittings: Sequence[Sitting], limits: Limits
-) -> Iterator[Row]:
+def _sat(
+    folder: Path, who: Examinee, batches: Sequence[Batch], tokens: float | None, workers: int
+) -> Iterator[list[Row]]:
+    """The rows of every batch, as each is done."""
     if who.threads:
         with ThreadPoolExecutor(who.threads) as pool:
-            futures = [pool.submit(_sit_one, folder, who, each, limits) for each in sittings]
-            yield from (future.result() for future in as_completed(futures))
-        return
-    groups: dict[int | None, list[Sitting]] = {}
-    for each in sittings:
-        groups.setdefault(each.attempt, []).append(each)
-    batches = chain.from_iterable(_batched(group) for group in groups.values())
-    for group in batches:
-        tasks, policies = _seated(who, group)
-        seeds = [each.seed for each in group]
-        for each, trace in zip(group, play(tasks, seeds, policies, limits), strict=True):
-            yield _kept(folder, who, each, trace)
+            futures = [pool.submit(_sit_one, folder, who, tokens, each) for each in batches]
+            yield from ([future.result()] for future in as_completed(futures))
+    elif who.source is not None and workers > 1:
+        yield from done_by(partial(_sit_again, folder, who.source, tokens), batches, workers)
+    else:
+        yield from (_sit(folder, who, tokens, each) for each in batches)
 
 
-def _batched(group: Sequence[Sitting]) -> Iterator[Sequence[Sitting]]:
-    """Runs of episodes that play side by side: what an interrupt may cost."""
-    return (group[begin : begin + BATCH] for begin in range(0, len(group), BATCH))
+def _sit_again(folder: Path, source: str, tokens: float | None, batch: Batch) -> list[Row]:
+    """As `_sit`, in a process that makes the policy itself."""
+    return _sit(folder, _made(source), tokens, batch)
 
 
-def _seated(who: Examinee, group: Sequence[Sitting]) -> tuple[list[Task], Policies]:
-    """The tasks of a group that plays side by side, and the policies that all of them share."""
-    attempt = group[0].attempt
-    tasks: list[Task] = [each.cell.task(each.seed) for each in group]
+_made = lru_cache(maxsize=1)(examinee)
+
+
+def _sit(folder: Path, who: Examinee, tokens: float | None, batch: Batch) -> list[Row]:
+    """A batch, side by side; where that fails, one by one to see whose error it is."""
+    if who.forget is not None:
+        who.forget()
+    try:
+        tasks, policies = _seated(who, batch)
+        traces = play(tasks, batch.seeds, policies, limits_of(batch.cell, tokens))
+    except StrettoError:
+        singles = [replace(batch, seeds=(seed,)) for seed in batch.seeds]
+        return [_sit_one(folder, who, tokens, each) for each in singles]
+    pairs = zip(batch.seeds, traces, strict=True)
+    return [_kept(folder, who, batch, seed, trace) for seed, trace in pairs]
+
+
+def _seated(who: Examinee, batch: Batch) -> tuple[list[Task], Policies]:
+    """The tasks of a batch, and the policies that all of them share."""
+    tasks: list[Task] = [batch.cell.task(seed) for seed in batch.seeds]
     policies = who.policies(tasks[0])
-    if attempt is None:
+    if batch.attempt is None:
         return tasks, policies
     types: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = {}
     watched = [Watched(task, types) for task in tasks]
-    return [each.as_task for each in watched], again(alone(policies, watched[0]), attempt)
+    return [each.as_task for each in watched], again(alone(policies, watched[0]), batch.attempt)
 
 
-def _sit_one(folder: Path, who: Examinee, sitting: Sitting, limits: Limits) -> Row:
+def _sit_one(folder: Path, who: Examinee, tokens: float | None, batch: Batch) -> Row:
     """One episode on its own; a failed call is an error, an illegal answer a forfeit."""
-    cell, seed = sitting.cell, sitting.seed
+    (seed,) = batch.seeds
     try:
-        tasks, policies = _seated(who, [sitting])
-        (trace,) = play(tasks, [seed], policies, limits)
-        return _kept(folder, who, sitting, trace)
+        tasks, policies = _seated(who, batch)
+        (trace,) = play(tasks, [seed], policies, limits_of(batch.cell, tokens))
+        return _kept(folder, who, batch, seed, trace)
     except InvalidAnswerError:
-        empty = _error(cell, seed, _name(who, sitting), None, sitting.attempt or 0)
+        empty = _error(batch.cell, seed, _name(who, batch), None, batch.attempt or 0)
         return forfeit(empty, "invalid")
     except StrettoError as error:
-        return _error(cell, seed, _name(who, sitting), error, sitting.attempt or 0)
+        return _error(batch.cell, seed, _name(who, batch), error, batch.attempt or 0)
 
 
-def _kept(folder: Path, who: Examinee, sitting: Sitting, trace: Trace) -> Row:
+def _kept(folder: Path, who: Examinee, batch: Batch, seed: int, trace: Trace) -> Row:
     """Write the trace down, then judge it."""
-    cell, seed = sitting.cell, sitting.seed
-    if trace.attrs.get("ended") != "limit":
-        path = folder / SUBMISSION / TRACES / trace_name(cell, seed, sitting.attempt)
+    cell = batch.cell
+    path = folder / SUBMISSION / TRACES / trace_name(cell, seed, batch.attempt)
+    if trace.attrs.get("ended") == "limit":
+        path.unlink(missing_ok=True)  # of a run that allowed more
+    else:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, [store.encode_checked(trace)])
     serial = serial_seconds(cell, seed)
-    return judge(cell, seed, _name(who, sitting), trace, serial, sitting.attempt or 0)
+    return judge(cell, seed, _name(who, batch), trace, serial, batch.attempt or 0)
 
 
 def _error(cell: Cell, seed: int, policy: str, error: Exception | None, attempt: int = 0) -> Row:

@@ -113,7 +113,7 @@ def _filed(folder: Path, home: Path, suite: Suite, who: "Examinee") -> Iterator[
     names = {who.name: False, f"{who.name} alone": True}
     wanted = {cell.name for cell in suite.cells}
     try:
-        rows = latest(read_rows(folder))
+        rows = sorted(latest(read_rows(folder)), key=lambda row: row.key)
     except StrettoError:  # interrupted before the first episode
         return
     for row in rows:

@@ -19,6 +19,7 @@ from stretto.bench.gain import (
     majority,
     mean_interval,
 )
+from stretto.bench.luck import without_luck
 from stretto.bench.metrics_overhead import containment, efficiency, error_ratio, token_overhead
 from stretto.bench.metrics_success import pass_hat, regret
 from stretto.bench.results import Row
@@ -144,7 +145,7 @@ def _line(by: Rows, cell: Cell, policy: str) -> Line:
         errors=len({row.seed for row in rows if row.error is not None}),
         forfeits=sum(row.ended in ("limit", "invalid") for row in firsts.values()),
         means=_means(list(firsts.values())),
-        regret=_regret(by, cell, list(firsts.values())),
+        regret=_regret(by, cell, policy, list(firsts.values())),
         passes=_passes(scored),
     )
     return line if not firsts else _against(by, line, firsts)
@@ -159,15 +160,19 @@ def _means(rows: Sequence[Row]) -> dict[str, Interval]:
     return found
 
 
-def _regret(by: Rows, cell: Cell, rows: Sequence[Row]) -> float | None:
-    """Against the policy `random` in this cell, or else against exact chance."""
+def _regret(by: Rows, cell: Cell, policy: str, rows: Sequence[Row]) -> float | None:
+    """Against exact chance, or else against the policy `random` in this cell; its own is 1."""
     judged, best = _column(rows, "judged"), _column(rows, "best")
-    random = by.get((cell, "random")) or ()
-    chance = _column([row for row in random if row.error is None], "judged")
+    luck, chance = _column(rows, "luck"), _column(rows, "chance")
+    random = [row for row in by.get((cell, "random"), ()) if row.error is None]
     if not len(chance):
-        chance = _column(rows, "chance")
+        chance = _column(random, "judged")
     if not len(judged) or not len(chance):
         return None
+    if policy == "random":
+        judged = chance
+    elif len(luck) == len(judged):
+        judged = without_luck(judged, best, luck)
     found = regret(judged, best, chance)
     return None if np.isnan(found) else found
 

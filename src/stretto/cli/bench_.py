@@ -60,7 +60,7 @@ class Run(Struct, frozen=True, kw_only=True):
     no_baselines: Flag = False
     """Play the policy under exam only."""
     workers: Count = os.cpu_count() or 1
-    """Processes that play the baselines."""
+    """Processes that play the baselines, the embedded model and trained runs."""
     split: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """A private split: a JSON list of seeds."""
     html: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
@@ -158,6 +158,7 @@ def _run(command: Run) -> int:
                 who,
                 attempts=command.attempts,
                 tokens=command.tokens,
+                workers=command.workers,
                 show=show,
             )
     pages = {"html": command.html, "markdown": command.markdown}

@@ -5,7 +5,7 @@ are laid out as token trees (`trie`). On prompts that share most of their words 
 four times as fast as a padded batch, and the gradient is the same to rounding.
 
 Weights are 32-bit: a 16-bit weight cannot hold the small steps of training. The arithmetic is
-16-bit only on a processor with matrix units for it, where it is faster.
+16-bit only on a processor with matrix units for it, where it is faster; else `lm_linear` does it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,6 +22,7 @@ from torch.nn import Parameter
 
 from stretto.errors import StrettoError
 from stretto.policies import models
+from stretto.policies.lm_linear import use_onednn
 from stretto.policies.trie import (
     ChoiceTrie,
     Ids,
@@ -80,7 +81,10 @@ class LanguageModel:
     @classmethod
     def open(cls, name: str) -> Self:
         """Load `smollm2`, a local folder or a model of a hub; fetches what is not there yet."""
-        return cls(*models.load(models.resolve(name), "float32"))
+        model, tokenizer = models.load(models.resolve(name), "float32")
+        if not _has_bf16_units():
+            use_onednn(model)
+        return cls(model, tokenizer)
 
     @property
     def dtype_name(self) -> str:
@@ -117,6 +121,13 @@ class LanguageModel:
 
     def updated(self) -> None:
         """Forget what was computed with the old weights."""
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget what was computed, so that what comes next does not depend on what came before.
+
+        It does so by rounding only: a pair is computed with the company of its first call.
+        """
         self._known.clear()
 
     def state(self) -> dict[str, Tensor]:

@@ -58,6 +58,10 @@ class LmPolicy:
         self._version += 1
         self._model.updated()
 
+    def forget(self) -> None:
+        """Choose from now on as a policy would that was just opened, rounding included."""
+        self._model.forget()
+
     def state(self) -> dict[str, Any]:
         """Weights and version."""
         return {"weights": self._model.state(), "version": self._version}
