@@ -1,6 +1,7 @@
 """Who aggregates, who flips, and how far a fault spreads: each on an episode one can work out."""
 
 import pytest
+from msgspec.structs import replace
 
 from stretto.bench.aggregation import aggregation, milestones
 from stretto.bench.facts import Brought, brought
@@ -124,11 +125,33 @@ def test_spread_by_hand():
         "wrong_events": 3.0,
         "tainted": 3 / 5,
         "blast": 2.0,  # a and b; c was told, and unmoved
-        "reproduction": 1 / 2,  # b, by two wrong agents
+        "reproduction": 1 / 2,  # a told b, b told c, and only b believed it
         "taint_seconds": 4.0,
     }
     none = spread(clean, clean)
     assert none["wrong_events"] == 0.0 and none["reproduction"] is none["taint_seconds"] is None
+
+
+def test_one_agent_that_makes_all_others_wrong():
+    """R₀ is 2: it is counted by those who pass it on, not by all who believe it."""
+
+    def world(word):
+        letters = (event(f"a#{n}", "message", "a", 1.0, to=to, content=word) for n, to in WRITES)
+        ends = (event(f"{to}#0", "stop", to, 2.0, content=word) for _, to in WRITES)
+        return Trace(id="t", events=(*letters, *ends))
+
+    assert spread(world("right"), world("wrong"))["reproduction"] == 2.0
+
+
+WRITES = ((0, "b"), (1, "c"))
+
+
+def test_an_error_that_stands_in_the_facts_alone_is_seen():
+    def world(value):
+        one = replace(event("a#0", "tool_result", "a", 1.0), attrs={"written": value})
+        return Trace(id="t", events=(one,))
+
+    assert wrong_events(world("x"), world("y")) == {"a#0"}
 
 
 def test_what_only_the_faulty_world_has_is_wrong():

@@ -42,12 +42,12 @@ def test_majority_takes_the_most_frequent_answer():
 def test_gain_is_against_the_best_way_of_one_agent():
     instance = Instance(Attempt(30, 1.0), Attempt(20, 0.5), TRIES)
     table = scores_at([instance], [30])
-    assert table.tolist() == [[1.0, 0.5, 0.9, pytest.approx(0.3)]]
+    assert table.tolist() == [[1.0], [0.5], [0.9], [pytest.approx(0.3)]]
     assert gain_of(table) == pytest.approx(1.0 - 0.9)
 
 
 def test_the_largest_of_means_not_the_mean_of_largest():
-    table = np.array([[1.0, 1.0, 0.0, 0.0], [1.0, 0.0, 1.0, 0.0]])
+    table = np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
     assert gain_of(table) == pytest.approx(1.0 - 0.5)
 
 
@@ -68,6 +68,15 @@ def test_curve_by_hand():
     assert found.team[-1] == found.one[-1] == 1.0
 
 
+def test_who_was_stopped_before_the_end_breaks_no_curve():
+    """Nobody knows how many tokens an attempt took that never came to its end."""
+    lost = Attempt(float("inf"), 0.0)
+    found = curve([Instance(lost, Attempt(10, 1.0)), Instance(Attempt(100, 1.0), lost, (lost,))])
+    assert max(found.budgets) < 101 and not np.isnan(found.auc)
+    assert gain([Instance(lost, Attempt(10, 1.0))]).mean == -1.0
+    assert curve([Instance(lost, lost)]).budgets == ()
+
+
 def test_area_is_a_mean():
     assert area(np.array([0.0, 1.0, 3.0]), np.array([2.0, 2.0, 2.0])) == 2.0
     assert area(np.array([0.0, 2.0]), np.array([0.0, 1.0])) == 0.5
@@ -80,5 +89,5 @@ def test_intervals_hold_the_mean_and_are_reproducible():
     assert found == mean_interval(values)
     assert found.low < found.mean == 0.5 < found.high
     assert 0.1 < found.high - found.low < 0.5
-    same = bootstrap(np.ones((10, 4)), gain_of)
+    same = bootstrap(np.ones((4, 10)), gain_of)
     assert (same.mean, same.low, same.high) == (0, 0, 0)

@@ -210,6 +210,20 @@ def test_pass_hat():
     assert pass_hat([4, 1], [2, 1], 2) is None
 
 
+def test_what_an_agent_does_at_the_same_time_is_busy_once():
+    """Writing takes .1 s of the second in which the same agent reads; another reads beside it."""
+    found, events, edges = [], [], []
+    for agent, tool, seconds in (("0", "write", 0.1), ("0", "read", 1.0), ("1", "read", 1.0)):
+        ids = f"{agent}#{tool}", f"{agent}#{tool}'"
+        events.append(event(ids[0], "tool_call", agent, 0.0, seconds, tool=tool))
+        events.append(event(ids[1], "tool_result", agent, seconds, tool=tool))
+        edges.append(Edge(*ids, "tool_dependency"))
+        found.append(Brought(ids[1], agent, frozenset({(ids[1],)})))
+    ordered = tuple(sorted(events, key=lambda each: each.start))
+    trace = Trace(id="t", agents=(Agent(id="0"), Agent(id="1")), events=ordered, edges=tuple(edges))
+    assert useful_seconds(trace, found) == pytest.approx(2.0)
+
+
 def test_scores_without_luck():
     """The oracle loses only what bad luck takes; luck does not move who sees nothing."""
     best = np.array([0.8, 0.8, 0.9, 0.9])
@@ -220,6 +234,8 @@ def test_scores_without_luck():
     flat = np.full(4, 0.5)
     assert without_luck(flat, np.full(4, 0.8), luck) == pytest.approx(flat)
     assert without_luck(flat, best, np.zeros(4)) == pytest.approx(flat)
+    forfeit = np.append(best + luck, 0.0), np.append(best, 0.8), np.append(luck, np.nan)
+    assert without_luck(*forfeit) == pytest.approx([*best, 0.0]), "the others keep their luck out"
 
 
 @given(st.integers(0, 2**32 - 1))

@@ -5,9 +5,9 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from stretto.bench.bands import band_of, bands_of, families, topologies_of
+from stretto.bench.bands import LIMITS, band_of, bands_of, families, topologies_of
 from stretto.bench.baselines import SCRIPTED
-from stretto.bench.play import sit
+from stretto.bench.play import SLACK, sit
 from stretto.bench.suite import FIRST, Cell, public_split, read_split, suite, versions
 from stretto.bench.table import lines
 from stretto.errors import StrettoError
@@ -39,9 +39,13 @@ def test_bands_by_the_number_of_events():
 
 @pytest.mark.parametrize("cell", SHORT, ids=lambda cell: cell.name)
 def test_an_oracle_stays_in_its_band(cell):
+    """In the first topology; in others it may take some more."""
     (row,) = sit(cell, FIRST, ["oracle"], replays=False)
     assert row.error is None
-    assert band_of(int(row.values["events"])) == cell.band
+    events = int(row.values["events"])
+    if cell.topology == topologies_of(cell.family)[0]:
+        assert band_of(events) == cell.band
+    assert events < SLACK * LIMITS[cell.band] / 2, "far from the limit"
 
 
 @pytest.mark.parametrize("cell", SHORTEST, ids=lambda cell: cell.name)
@@ -53,8 +57,8 @@ def test_oracle_scores_1_and_chance_0(cell):
         for row in sit(cell, seed, ["oracle", "random"], replays=False)
     ]
     found = {line.policy: line for line in lines(rows)}
-    assert found["oracle"].regret == pytest.approx(0.0, abs=1e-9)
-    assert 1 - found["random"].regret <= 0.05
+    assert found["oracle"].norm.low == pytest.approx(1.0, abs=1e-9)
+    assert found["random"].norm.high <= 0.05
 
 
 def test_what_an_oracle_does_is_useful():

@@ -1,7 +1,8 @@
 """Length bands, and the instances of every family that fall into each.
 
-A band is a range of events in the episode of the family's `oracle`. Scores of different bands are
-never pooled: what holds over twenty events says nothing about three thousand.
+A band is a range of events in the episode of the family's `oracle` in its first topology; others
+may take some more. Scores of different bands are never pooled: what holds over twenty events says
+nothing about three thousand.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +26,7 @@ LIMITS: Mapping[str, float] = {
 
 Spec = Mapping[str, Any]
 
-_HOP: Spec = {"family": "hops", "width": 1, "depth": 1}
+_HOP: Spec = {"family": "hops", "width": 1, "depth": 2}
 _TEAM: Spec = {"family": "hops", "width": 3, "depth": 2, "worker_cost": 0.0}
 
 SIZES: Mapping[str, Mapping[str, Spec]] = {
@@ -69,7 +70,7 @@ SIZES: Mapping[str, Mapping[str, Spec]] = {
         "more": {"layers": 8, "wide": 60, "workers": 30, "worker_cost": 0.0002},
     },
     "scouts": {
-        "10": {"width": 4, "horizon": 4},
+        "10": {"width": 2, "horizon": 4},
         "100": {"width": 16, "horizon": 24, "scout_cost": 0.002},
         "1000": {
             **{"width": 128, "horizon": 256, "sizes": "doubling", "most_lead": 64},

@@ -80,8 +80,8 @@ def majority(attempts: Sequence[Attempt], budget: float) -> float:
 
 
 def scores_at(instances: Sequence[Instance], budgets: Sequence[float]) -> Floats:
-    """Team, long, best-of-n and majority of every instance at its budget; shape (instances, 4)."""
-    return np.array(
+    """Team, long, best-of-n and majority of every instance at its budget; shape (4, instances)."""
+    scores = np.array(
         [
             (
                 within(each.team, budget),
@@ -91,13 +91,17 @@ def scores_at(instances: Sequence[Instance], budgets: Sequence[float]) -> Floats
             )
             for each, budget in zip(instances, budgets, strict=True)
         ]
-    ).reshape(-1, 4)
+    )
+    return scores.reshape(-1, 4).T
 
 
-def gain_of(scores: Floats) -> float:
-    """`Γ`: mean of the team minus the best of the means of one agent's three ways."""
-    means = scores.mean(axis=0)
-    return float(means[0] - means[1:].max())
+def gain_of(scores: Floats) -> Floats:
+    """`Γ`: mean of the team minus the best of the means of one agent's three ways.
+
+    From shape (4, ..., instances) to (...).
+    """
+    means = scores.mean(axis=-1)
+    return means[0] - means[1:].max(axis=0)
 
 
 def gain(instances: Sequence[Instance]) -> Interval:
@@ -114,11 +118,11 @@ def curve(instances: Sequence[Instance]) -> Curve:
     spent = [i.team.tokens for i in instances]
     spent += [i.long.tokens for i in instances if i.long]
     spent += [sum(a.tokens for a in i.attempts) for i in instances if i.attempts]
-    known = [tokens for tokens in spent if tokens > 0]
+    known = [tokens for tokens in spent if 0 < tokens < float("inf")]
     if not known:
         return Curve((), (), (), (), float("nan"))
     budgets = np.geomspace(min(known), max(known) * 1.001, POINTS)
-    means = np.array([scores_at(instances, [b] * len(instances)).mean(axis=0) for b in budgets])
+    means = np.array([scores_at(instances, [b] * len(instances)).mean(axis=1) for b in budgets])
     one = means[:, 1:].max(axis=1)
     gains = means[:, 0] - one
     return Curve(
@@ -137,22 +141,24 @@ def area(places: Floats, values: Floats) -> float:
     return float(np.trapezoid(values, places) / (places[-1] - places[0]))
 
 
-def bootstrap(values: Floats, of: Callable[[Floats], float], seed: int = 0) -> Interval:
-    """A statistic of instances (rows), and the percentile interval of its bootstrap."""
-    rng = np.random.default_rng(seed)
-    count = len(values)
-    draws = [of(values[rng.integers(0, count, count)]) for _ in range(RESAMPLES)]
-    low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Interval(of(values), float(low), float(high))
+def bootstrap(values: Floats, of: Callable[[Floats], Floats], seed: int = 0) -> Interval:
+    """A statistic of instances, and the percentile interval of its bootstrap.
+
+    Args:
+        values: Shape (numbers, instances).
+        of: From shape (numbers, ..., instances) to (...); a NaN counts for nothing.
+        seed: Of the resamples.
+    """
+    count = values.shape[1]
+    chosen = np.random.default_rng(seed).integers(0, count, (RESAMPLES, count))
+    draws = of(values[:, chosen])
+    low, high = np.nanquantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Interval(float(of(values)), float(low), float(high))
 
 
 def mean_interval(values: Sequence[float], seed: int = 0) -> Interval:
     """Mean of values and its bootstrap interval."""
-    array = np.array(values, dtype=np.float64)
-    rng = np.random.default_rng(seed)
-    draws = array[rng.integers(0, len(array), (RESAMPLES, len(array)))].mean(axis=1)
-    low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Interval(float(array.mean()), float(low), float(high))
+    return bootstrap(np.array([values], dtype=np.float64), lambda v: v[0].mean(axis=-1), seed)
 
 
 def _fitting(attempts: Sequence[Attempt], budget: float) -> list[Attempt]:

@@ -11,6 +11,7 @@ far less noise; that of the oracle has none (as DIVAT for poker: Billings and Ka
 from collections.abc import Mapping
 from importlib import import_module
 
+import numpy as np
 from msgspec import Struct
 
 from stretto.columns import Floats
@@ -56,15 +57,19 @@ def without_luck(judged: Floats, best: Floats, luck: Floats) -> Floats:
     the oracle, whose luck is all that moves it, and near 0 for a policy that sees nothing.
 
     Args:
-        judged: Score of every episode.
+        judged: Score of every episode; shape (..., episodes), as of all others.
         best: Expected score of the oracle in it.
-        luck: By how much its world was kind to the oracle; shape as `judged`.
+        luck: By how much its world was kind to the oracle; NaN where that is not known, as of a
+            forfeit, which is left as it is.
     """
-    spread = luck - luck.mean()
-    if not (spread @ spread) > TINY:
-        return judged - luck
-    beta = (spread @ (judged - best)) / (spread @ spread)
-    return judged - beta * luck
+    known = ~np.isnan(luck)
+    kind = np.where(known, luck, 0.0)
+    count = np.maximum(known.sum(axis=-1, keepdims=True), 1)
+    spread = np.where(known, kind - kind.sum(axis=-1, keepdims=True) / count, 0.0)
+    power = (spread**2).sum(axis=-1, keepdims=True)
+    slope = (spread * (judged - best)).sum(axis=-1, keepdims=True)
+    beta = np.divide(slope, power, out=np.ones_like(power), where=power > TINY)
+    return judged - beta * kind
 
 
 TINY = 1e-18

@@ -6,6 +6,7 @@ import numpy as np
 
 from stretto.bench.facts import Brought
 from stretto.bench.truth import Plans
+from stretto.columns import Floats, Ints
 from stretto.metrics.critical import critical
 from stretto.metrics.intervals import activities
 from stretto.metrics.parallelism import parallelism as own_parallelism
@@ -67,18 +68,28 @@ def useful_seconds(trace: Trace, found: Sequence[Brought]) -> float:
     First in the order of the record, which is that of time.
     """
     columns = trace.columns
-    seconds = np.nan_to_num(columns.duration)
-    rows = columns.row
     known: set[object] = set()
-    total = float(seconds[columns.is_kind("decision")].sum())
+    useful = columns.is_kind("decision")
     calls = _calls(trace)
     for each in found:
         new = (each.facts | each.steps) - known
-        if new:
-            known |= new
-            call = calls.get(each.event)
-            total += float(seconds[rows[call]]) if call is not None else 0.0
-    return total
+        call = calls.get(each.event)
+        if new and call is not None:
+            useful[columns.row[call]] = True
+        known |= new
+    return _busy(columns.agent[useful], columns.start[useful], columns.duration[useful])
+
+
+def _busy(agent: Ints, start: Floats, duration: Floats) -> float:
+    """Seconds in which agents are busy: what one does at the same time counts once."""
+    duration = np.nan_to_num(duration)
+    order = np.lexsort((start, agent))
+    total, last = 0.0, (-1, 0.0)
+    for who, begin, end in zip(agent[order], start[order], (start + duration)[order], strict=True):
+        until = last[1] if who == last[0] else begin
+        total += max(0.0, end - max(begin, until))
+        last = (who, max(end, until))
+    return float(total)
 
 
 def _calls(trace: Trace) -> dict[str, str]:

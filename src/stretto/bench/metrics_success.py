@@ -40,15 +40,17 @@ def success(task: Task, yard: Yardstick, trace: Trace, fair: Fair) -> Values:
     }
 
 
-def regret(judged: Floats, best: Floats, chance: Floats) -> float:
+def regret(judged: Floats, best: Floats, chance: Floats) -> Floats:
     """`ρ = (U* - U) / (U* - U_rand)` of means, clipped to [0, 1]; NaN where chance is best.
 
-    Of means and not of episodes: a single episode of chance may be as good as the best.
+    Of means and not of episodes: a single episode of chance may be as good as the best. Shapes are
+    (..., episodes), and (...) of what is returned.
     """
-    scale = float(np.mean(best) - np.mean(chance))
-    if scale <= 0:
-        return float("nan")
-    return float(np.clip((np.mean(best) - np.mean(judged)) / scale, 0.0, 1.0))
+    best = best.mean(axis=-1)
+    scale = best - chance.mean(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lost = np.clip((best - judged.mean(axis=-1)) / scale, 0.0, 1.0)
+    return np.where(scale > 0, lost, np.nan)
 
 
 def pass_hat(attempts: Sequence[int], successes: Sequence[int], k: int) -> float | None:

@@ -165,11 +165,11 @@ def _bands(lines: Sequence[Line]) -> str:
     """One line a policy and family, in the first topology that the family has."""
     series: dict[str, dict[int, Point]] = {}
     for line in _drawn(lines):
-        if line.policy in ("oracle", "solo", "random", "silent") or line.regret is None:
+        if line.policy in ("oracle", "solo", "random", "silent") or line.norm is None:
             continue
         name = f"{line.policy}, {line.cell.family}"
         place = list(LIMITS).index(line.cell.band) + 1
-        point = Point(place, 1 - line.regret, f"{name}, {TITLES[line.cell.band]}")
+        point = Point(place, line.norm.mean, f"{name}, {TITLES[line.cell.band]}")
         series.setdefault(name, {}).setdefault(place, point)
     found = [Series(name, tuple(points.values()), line=True) for name, points in series.items()]
     x, y = Axis("band: 1 is 10¹, 4 is 10³⁺", low=0.8, high=4.2), _share("normalised score")

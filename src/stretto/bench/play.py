@@ -100,7 +100,7 @@ def judge(
     task = cell.task(seed)
     row = row_of(cell, seed, policy, attempt, ended=str(trace.attrs.get("ended", "")))
     if row.ended == "limit":
-        return forfeit(row)
+        return forfeit(row, tokens=sum(turn_tokens(counted(trace)).values()))
     told = answer(task, trace)
     values = values_of(task, trace, serial, yard_of(cell, seed))
     return replace(row, values=values, answer=told and _digest(told))
@@ -122,13 +122,15 @@ def values_of(
     }
 
 
-def forfeit(row: Row, ended: str = "limit") -> Row:
-    """An episode that the policy did not bring to its end: it scores 0, and says nothing else."""
+def forfeit(row: Row, ended: str = "limit", tokens: float | None = None) -> Row:
+    """An episode that the policy did not bring to its end: it scores 0, and says nothing else.
+
+    `tokens` are those that it took until it was stopped.
+    """
     yard = yard_of(row.cell, row.seed)
     values = dict.fromkeys(("outcome", "score", "success", "utility", "judged"), 0.0)
-    return replace(
-        row, values={**values, "best": yard.best, "chance": yard.random}, answer=None, ended=ended
-    )
+    known = {"best": yard.best, "chance": yard.random, "tokens": tokens}
+    return replace(row, values=values | known, answer=None, ended=ended)
 
 
 @lru_cache(maxsize=256)

@@ -19,18 +19,19 @@ def spread(clean: Trace, faulty: Trace) -> Values:
     - `wrong_events = A_inj`: events that say something else because of it
     - `tainted`: their share of all events
     - `blast`: agents of which some event is wrong
-    - `reproduction = R₀`: agents that a wrong agent passed it on to, per wrong agent
+    - `reproduction = R₀`: agents that a wrong agent passed it on to, per agent that passed it on
     - `taint_seconds`: from the first wrong event to the last one
     """
     wrong = wrong_events(clean, faulty)
     rows = [event for event in faulty.events if event.id in wrong]
-    agents = list(dict.fromkeys(event.agent for event in rows))
+    agents = {event.agent for event in rows}
+    senders = {event.agent for event in rows if event.kind in CARRIERS}
     times = [event.start for event in rows if event.start is not None]
     return {
         "wrong_events": float(len(wrong)),
         "tainted": len(wrong) / len(faulty.events) if faulty.events else None,
         "blast": float(len(agents)),
-        "reproduction": len(_infected(faulty, wrong)) / len(agents) if agents else None,
+        "reproduction": len(_infected(faulty, wrong)) / max(1, len(senders)) if agents else None,
         "taint_seconds": max(times) - min(times) if times else None,
     }
 
@@ -60,4 +61,4 @@ def _infected(faulty: Trace, wrong: Set[str]) -> set[str]:
 
 def _said(event: Event) -> tuple[object, ...]:
     choice = event.decision.choice if event.decision else None
-    return event.kind, event.content, choice, event.tool, event.to
+    return event.kind, event.content, choice, event.tool, event.to, event.attrs

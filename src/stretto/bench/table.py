@@ -14,6 +14,7 @@ from stretto.bench.gain import (
     Instance,
     Interval,
     best_of,
+    bootstrap,
     curve,
     gain,
     majority,
@@ -24,6 +25,7 @@ from stretto.bench.metrics_overhead import containment, efficiency, error_ratio,
 from stretto.bench.metrics_success import pass_hat, regret
 from stretto.bench.results import Row
 from stretto.bench.suite import CLEAN, Cell
+from stretto.columns import Floats
 from stretto.tasks.topology import NAMES
 
 BEST_OF, MAJORITY = "best-of-n", "majority"
@@ -86,8 +88,8 @@ class Line(Struct, frozen=True):
     """Instances that the policy did not finish: scored 0."""
     means: Mapping[str, Interval]
     """Metric to mean and interval; what is unknown everywhere is absent."""
-    regret: float | None = None
-    """0 for the oracle, 1 for chance."""
+    norm: Interval | None = None
+    """1 for the oracle, 0 for chance; one minus the regret."""
     passes: Mapping[str, float] = {}
     """`k` to `pass^k`."""
     gain: Interval | None = None
@@ -145,7 +147,7 @@ def _line(by: Rows, cell: Cell, policy: str) -> Line:
         errors=len({row.seed for row in rows if row.error is not None}),
         forfeits=sum(row.ended in ("limit", "invalid") for row in firsts.values()),
         means=_means(list(firsts.values())),
-        regret=_regret(by, cell, policy, list(firsts.values())),
+        norm=_norm(by, cell, policy, list(firsts.values())),
         passes=_passes(scored),
     )
     return line if not firsts else _against(by, line, firsts)
@@ -160,25 +162,33 @@ def _means(rows: Sequence[Row]) -> dict[str, Interval]:
     return found
 
 
-def _regret(by: Rows, cell: Cell, policy: str, rows: Sequence[Row]) -> float | None:
-    """Against exact chance, or else against the policy `random` in this cell; its own is 1."""
-    judged, best = _column(rows, "judged"), _column(rows, "best")
-    luck, chance = _column(rows, "luck"), _column(rows, "chance")
-    random = [row for row in by.get((cell, "random"), ()) if row.error is None]
-    if not len(chance):
-        chance = _column(random, "judged")
-    if not len(judged) or not len(chance):
+def _norm(by: Rows, cell: Cell, policy: str, rows: Sequence[Row]) -> Interval | None:
+    """Against exact chance, or else against the policy `random` in this cell; its own is 0."""
+    if not rows:
         return None
+    judged, best, luck = (_column(rows, name) for name in ("judged", "best", "luck"))
+    chance = _column(rows, "chance")
+    if np.isnan(chance).any():
+        random = [row for row in by.get((cell, "random"), ()) if row.error is None]
+        found = [row.values.get("judged") for row in random]
+        chance = np.full(len(rows), np.mean([v for v in found if v is not None] or [np.nan]))
     if policy == "random":
-        judged = chance
-    elif len(luck) == len(judged):
-        judged = without_luck(judged, best, luck)
-    found = regret(judged, best, chance)
-    return None if np.isnan(found) else found
+        judged, luck = chance, np.full(len(rows), np.nan)
+    table: Floats = np.array([judged, best, chance, luck], dtype=np.float64)
+    if np.isnan(table[:3]).any() or best.mean() <= chance.mean():
+        return None
+    return bootstrap(table, _position)
 
 
-def _column(rows: Sequence[Row], name: str) -> np.ndarray:
-    return np.array([v for row in rows if (v := row.values.get(name)) is not None])
+def _position(table: Floats) -> Floats:
+    judged, best, chance, luck = table
+    return 1 - regret(without_luck(judged, best, luck), best, chance)
+
+
+def _column(rows: Sequence[Row], name: str) -> Floats:
+    """A number of every row; NaN where it is not known."""
+    found = (row.values.get(name) for row in rows)
+    return np.array([np.nan if value is None else value for value in found])
 
 
 def _passes(rows: Sequence[Row]) -> dict[str, float]:
@@ -205,7 +215,7 @@ def _against(by: Rows, line: Line, own: Mapping[int, Row]) -> Line:
     score = [_instance(own[s], solo.get(s), attempts.get(s, ()), "outcome") for s in shared]
     utility = [_instance(own[s], solo.get(s), attempts.get(s, ()), "utility") for s in shared]
     team, one = [own[s] for s in shared], [solo[s] for s in shared]
-    rates = _mean(team, "outcome"), _mean(one, "outcome")
+    rates = _mean(team, "score"), _mean(one, "score")
     return replace(
         line,
         gain=gain(score),
@@ -254,11 +264,12 @@ def _choosing(by: Rows, cell: Cell) -> list[Line]:
     if not seeds:
         return []
     found: list[Line] = []
+    scored = [row for row in rows if row.error is None]
     for name, choose in ((BEST_OF, best_of), (MAJORITY, majority)):
         scores = [choose(_tries(attempts[s]), _budget(team[s], solo[s])) for s in seeds]
         errors = len({row.seed for row in rows if row.error is not None})
         means = {"score": mean_interval(scores)}
-        found.append(Line(cell, name, len(seeds), errors, 0, means))
+        found.append(Line(cell, name, len(seeds), errors, 0, means, passes=_passes(scored)))
     return found
 
 
@@ -267,7 +278,7 @@ def _budget(team: Row, solo: Row) -> float:
 
 
 def _tries(rows: Sequence[Row]) -> tuple[Attempt, ...]:
-    return tuple(_attempt(row, "outcome") for row in rows)
+    return tuple(_attempt(row, "score") for row in rows)
 
 
 def _attempt(row: Row, name: str) -> Attempt:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from stretto.bench.gain import Interval
 from stretto.bench.suite import CLEAN
-from stretto.bench.table import ORDER, Line
+from stretto.bench.table import BEST_OF, ORDER, Line
 from stretto.errors import StrettoError
 
 TITLES: Mapping[str, str] = {
@@ -37,11 +37,10 @@ COLUMNS = (
 
 def cells(line: Line) -> list[str]:
     """The line as words, in the order of `COLUMNS`; what is not known is a dash."""
-    failed = f" ({line.errors} err)" if line.errors else ""
     return [
         line.cell.topology,
         line.policy,
-        f"{line.episodes}{failed}",
+        f"{line.episodes}{_unfinished(line)}",
         interval(line.means.get("score")),
         norm(line),
         number(line.passes.get("1")),
@@ -104,8 +103,8 @@ def markdown(lines: Sequence[Line]) -> str:
     for band, title in TITLES.items():
         own = [line for line in clean if line.cell.band == band]
         if own:
-            parts += [f"### Scores, {title}", "", *_policies(own, _score), ""]
-            judged = [line for line in own if line.regret is not None]
+            parts += [f"### Scores, {title}", "", *_policies(own, _score, (1, 4)), ""]
+            judged = [line for line in own if line.norm is not None]
             parts += [
                 f"### Between chance and the oracle, {title}",
                 "",
@@ -119,28 +118,38 @@ def markdown(lines: Sequence[Line]) -> str:
     return "\n".join(parts)
 
 
-def _policies(lines: Sequence[Line], tell: Callable[[Line], str]) -> list[str]:
-    """A row a family and topology, a column a policy."""
+def _policies(
+    lines: Sequence[Line], tell: Callable[[Line], str], passes: Sequence[int] = ()
+) -> list[str]:
+    """A row a family and topology, a column a policy, and one a `k` for `pass^k` of attempts."""
     names = list(dict.fromkeys(line.policy for line in sorted(lines, key=_place)))
     by = {(line.cell, line.policy): line for line in lines}
-    heads = ["family", "topology", "n", *names]
+    heads = ["family", "topology", "n", *names, *(f"pass^{k}" for k in passes)]
     rows = [_row(heads), _row(["---"] * 2 + ["---:"] * (len(heads) - 2))]
     for cell in dict.fromkeys(line.cell for line in lines):
         own = [by.get((cell, name)) for name in names]
         count = max(line.episodes for line in own if line is not None)
         told = ["" if line is None else tell(line) for line in own]
+        tried = by.get((cell, BEST_OF))
+        told += ["" if tried is None else number(tried.passes.get(str(k))) for k in passes]
         rows.append(_row([cell.family, cell.topology, str(count), *told]))
     return rows
 
 
 def _score(line: Line) -> str:
-    failed = f" ({line.errors} errors)" if line.errors else ""
-    return interval(line.means.get("score")) + failed
+    return interval(line.means.get("score")) + _unfinished(line)
+
+
+def _unfinished(line: Line) -> str:
+    """How many calls failed, and how many episodes were forfeit, where any were."""
+    counts = {"err": line.errors, "forfeit": line.forfeits}
+    told = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+    return f" ({told})" if told else ""
 
 
 def norm(line: Line) -> str:
     """1 for the oracle, 0 for chance."""
-    return number(None if line.regret is None else 1 - line.regret, 3)
+    return interval(line.norm, 3)
 
 
 TEAM: Mapping[str, Callable[[Line], str]] = {

@@ -210,8 +210,8 @@ def _show(command: Show) -> int:
         for line in own:
             table.add_row(*map(Text, cells(line)))
         out.print(table)
-    errors = sum(row.error is not None for row in rows)
-    out.print(f"{len(rows):,} episodes, {errors:,} errors (not scored)")
+    errors, forfeits = (sum(getattr(x, n) for x in found) for n in ("errors", "forfeits"))
+    out.print(f"{len(rows):,} episodes, {errors:,} errors (not scored), {forfeits:,} forfeits (0)")
     return 0
 
 
