@@ -143,4 +143,5 @@ def test_an_error_survives_pickling():
 
 def test_a_near_name_is_suggested_and_else_all_are_listed():
     assert did_you_mean("rlo", ["grpo", "rloo"]) == 'did you mean "rloo"?'
+    assert did_you_mean("RLOO", ["grpo", "rloo"]) == 'did you mean "rloo"?'
     assert did_you_mean("xyz", ["grpo", "rloo"]) == "known: grpo, rloo"

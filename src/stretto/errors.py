@@ -29,10 +29,14 @@ class StrettoError(Exception):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return `did you mean "x"?` for the nearest known name, else the first known names."""
+    """Return `did you mean "x"?` for the nearest known name, else the first known names.
+
+    Upper and lower case are alike.
+    """
     names = sorted(known)
-    close = get_close_matches(name, names, n=1)
+    folded = {known_name.casefold(): known_name for known_name in names}
+    close = get_close_matches(name.casefold(), folded, n=1)
     if close:
-        return f'did you mean "{close[0]}"?'
+        return f'did you mean "{folded[close[0]]}"?'
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     return f"known: {', '.join(names[:MOST_NAMES])}{more}"

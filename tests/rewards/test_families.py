@@ -17,6 +17,9 @@ from stretto.rewards.stopping import overlong, step_cost, step_costs, stopping, 
 from stretto.rewards.tool_use import tool_calls, tool_format, tool_use, used_tool
 from stretto.rewards.verifier import debate, verifiers
 from stretto.tasks.gather import Gather
+from stretto.tasks.hops import Hops
+from stretto.tasks.scripts import scripts_of
+from stretto.team.engine import rollout
 from stretto.trace import Decision, Score, Tokens, Trace
 
 from ..examples import event, trace, turn
@@ -135,6 +138,26 @@ def test_foldgrpos_penalties_are_clipped_at_nothing():
     failed = trace(*FOLD.events, scores=events_scored("scope", {"0#3": 0.0}), outcome=0.0)
     assert not folding(failed, limit=100).at.any()
     assert folding(trace(*FOLD.events), limit=100) is None
+
+
+def test_a_prompt_of_unknown_length_is_not_taken_for_a_short_one():
+    unknown = turn("0#4")
+    assert folding(trace(*FOLD.events, unknown, outcome=1.0), limit=100) is None
+    branch = turn("0/0#4")
+    assert folding(trace(*FOLD.events, branch, outcome=1.0), limit=100) is not None
+
+
+def test_a_table_reads_words():
+    """Every prompt of a lead of `hops` is longer than 5 words, and none than 5000."""
+    game = Hops()
+    (found,) = rollout(game, scripts_of(game)["oracle"], [0])
+    lead = np.array([each.agent == "0" and each.kind == "decision" for each in found.events])
+    branches = [e.decision is not None and e.decision.type == "spawn" for e in found.events]
+    paid = folding(found, limit=10).at
+    assert (lead & ~np.array(branches)).any()
+    assert (paid[lead & ~np.array(branches)] == -1.0).all()
+    assert not paid[~lead].any()
+    assert not folding(found, limit=10_000).at.any()
 
 
 # ---- R5

@@ -81,14 +81,14 @@ def test_mistakes_are_told_by_their_key(name, value, where, told):
 )
 def test_a_mix_is_checked_whole(mix, where, told):
     with pytest.raises(StrettoError) as error:
-        checked(mix)
+        checked(mix, ())
     assert error.value.where == where
     assert told in str(error.value)
 
 
 def test_checking_twice_changes_nothing():
-    once = checked(Mix(channels={"tool_use": 1, **judge(schedule=[[0, 1], [4, 0.5]])}))
-    assert checked(once) == once
+    once = checked(Mix(channels={"tool_use": 1, **judge(schedule=[[0, 1], [4, 0.5]])}), ())
+    assert checked(once, ()) == once
 
 
 def test_every_channel_says_what_it_pays():
@@ -102,7 +102,8 @@ def test_a_mix_may_have_several_terms_of_one_channel():
     }
     given = [scored("a", 1.0, judge=10.0, other=1.0)]
     assert totals(Mix(channels=two), given) == {"a": 1.0 + 5.0 + 2.0}
-    assert checked(checked(Mix(channels=two))).channels == checked(Mix(channels=two)).channels
+    once = checked(Mix(channels=two), ())
+    assert checked(once, ()).channels == once.channels
     with pytest.raises(StrettoError, match=r'strict: no reward channel "verifier".*"verifiers"'):
         read_term("strict", {"of": "verifier"})
 
@@ -122,6 +123,16 @@ def test_agents_are_paid_their_share_and_the_prices_of_all():
     found = score_agents(Mix(preset="m_grpo", cost=2.0), Prices(spawn=0.1), 0, [given])
     assert found["0"]["t"].total == pytest.approx(1.0 - 0.2)
     assert "1" not in found  # its format was not scored
+
+
+def test_what_everybody_is_paid_more_does_not_touch_what_each_is_paid():
+    """`sharp` pays R + Δ = 1.5; 50 R more for everybody is 51.5."""
+    part = Score(channel="marginal", value=0.5, agent="0")
+    given = [trace(turn("0#0"), scores=(part,), outcome=1.0)]
+    more = {"success": {"of": "outcome", "weight": 50.0}}
+    for channels, expected in (({}, 1.5), (more, 51.5)):
+        found = score_agents(Mix(preset="sharp", channels=channels), FREE, 0, given)
+        assert found["0"]["t"].total == expected
 
 
 # ---- weights
@@ -219,6 +230,14 @@ def test_spreads_leave_out_what_was_not_scored():
 def test_balance_by_variance_gives_every_channel_the_spread_of_the_outcome():
     """The outcome's spread is .5, the judge's 2: a factor of 1/4."""
     assert totals(Mix(balance="variance", channels=judge(weight=2.0)), PAIR) == {"a": 6.0, "b": 7.0}
+
+
+@pytest.mark.parametrize("normalise", [False, True])
+def test_a_balanced_channel_has_the_spread_of_the_outcome_normalised_or_not(normalise):
+    """The utility's spread is .5: with λ = 2 the judge's is 1, whatever its own scale."""
+    mix = Mix(balance="variance", channels=judge(weight=2.0, normalise=normalise))
+    found = totals(mix, PAIR)
+    assert found["b"] - (found["a"] - 1.0) == pytest.approx(2 * 1.0)
 
 
 def flip(name, chosen, outcome, side):

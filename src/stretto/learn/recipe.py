@@ -4,7 +4,7 @@ import re
 import tomllib
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args, get_type_hints
 
 import msgspec
 import tomli_w
@@ -96,14 +96,14 @@ def resolve(table: Any, where: str) -> Recipe:
             f'no credit method "{recipe.train.credit}"', f"{where}: train.credit", hint
         )
     try:
-        reward = checked(recipe.reward, KNOWN)
-    except StrettoError as error:
-        raise StrettoError(error.what, f"{where}: reward.{error.where}", error.hint) from None
-    try:
-        task = build(recipe.task).spec
+        task = build(recipe.task)
     except StrettoError as error:
         raise StrettoError(error.what, f"{where}: {error.where}", error.hint) from None
-    return msgspec.structs.replace(recipe, task=task, reward=reward)
+    try:
+        reward = checked(recipe.reward, task.harness.roles, KNOWN)
+    except StrettoError as error:
+        raise StrettoError(error.what, f"{where}: reward.{error.where}", error.hint) from None
+    return msgspec.structs.replace(recipe, task=task.spec, reward=reward)
 
 
 def dump(recipe: Recipe) -> str:
@@ -139,6 +139,14 @@ def first_difference(old: Recipe, new: Recipe) -> str | None:
     return next((key for key in before | after if before.get(key) != after.get(key)), None)
 
 
+def _words(key: str) -> tuple[str, ...]:
+    """The words that a dotted key can have as its value."""
+    kind: Any = Recipe
+    for name in key.split("."):
+        kind = get_type_hints(kind)[name]
+    return get_args(kind)
+
+
 _DEFAULT = Recipe(task={})
 
 
@@ -148,7 +156,9 @@ def _explained(message: str, where: str) -> StrettoError:
     section = path.strip("`.")
     unknown = re.search(r"unknown field `(.+)`", what)
     if unknown is None:
-        return StrettoError(f"{what[0].lower()}{what[1:]}", f"{where}: {section or 'recipe'}")
+        word = re.search(r"enum value '(.+)'", what)
+        hint = did_you_mean(word[1], _words(section)) if word else ""
+        return StrettoError(f"{what[0].lower()}{what[1:]}", f"{where}: {section or 'recipe'}", hint)
     prefix = f"{section}." if section else ""
     known = {
         key.removeprefix(prefix).split(".")[0] for key in keys(_DEFAULT) if key.startswith(prefix)

@@ -1,9 +1,10 @@
 """Reward channels by name, and how a recipe or a preset asks for one: a `Term`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from inspect import signature
 from itertools import pairwise
+from math import isfinite
 from typing import Annotated, Any, get_type_hints
 
 import msgspec
@@ -17,6 +18,7 @@ from stretto.rewards.orchestration import anneal, finish, parallel
 from stretto.rewards.outcome import outcome
 from stretto.rewards.planning import aggregation, speedup, split
 from stretto.rewards.process import discounted, folding, process
+from stretto.rewards.ranges import NonNegative
 from stretto.rewards.role import role
 from stretto.rewards.shaping import shaping
 from stretto.rewards.stopping import overlong, step_costs, stopping, token_budget
@@ -74,7 +76,7 @@ class Term(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What its stream is multiplied by."""
     anneal: Annotated[int, Meta(ge=0)] = 0
     """Steps over which the weight falls linearly to 0; 0 keeps it."""
-    schedule: tuple[tuple[float, float], ...] = ()
+    schedule: tuple[tuple[NonNegative, float], ...] = ()
     """Points (step, factor) of the weight, linear between them, flat outside; not with `anneal`."""
     normalise: bool = False
     """Whether to divide by the standard deviation of its totals over the group."""
@@ -93,6 +95,7 @@ OWN = ("weight", "anneal", "schedule", "normalise", "optional")
 """The keys of a term that are no parameters of its channel."""
 OF = "of"
 """The key that names the channel, where a mix has several terms of one channel."""
+_EMPTY = Trace(id="empty")
 
 
 def read_term(name: str, value: Any, known: Channels = CHANNELS) -> Term:
@@ -100,29 +103,65 @@ def read_term(name: str, value: Any, known: Channels = CHANNELS) -> Term:
 
     With a key `of` the table is of that channel, and `name` is free.
 
-    Raises `StrettoError` that names the key and suggests the nearest one.
+    Raises `StrettoError` that names the key, and the nearest one or the limit of its value.
     """
     table: dict[str, Any] = dict(value) if isinstance(value, Mapping) else {"weight": value}
-    channel = table.pop(OF, name)
-    if channel not in known:
-        raise StrettoError(f'no reward channel "{channel}"', name, did_you_mean(channel, known))
+    channel = _channel(name, table.pop(OF, name), known)
     types = parameters_of(known[channel])
-    for key in table:
-        if key not in OWN and key not in types:
-            raise StrettoError(f'no key "{key}"', name, did_you_mean(key, [*OWN, OF, *types]))
+    _check_keys(name, table, types, _required(known[channel]))
     own = {key: table[key] for key in OWN if key in table}
-    given = {key: table[key] for key in types if key in table}
     label = name if name != channel else ""
     term = _convert({"channel": channel, "name": label, **own}, Term, name)
+    _check_weights(name, term)
+    given = {key: table[key] for key in types if key in table}
+    checked = {key: _convert(each, types[key], f"{name}.{key}") for key, each in given.items()}
+    _try(name, known[channel], checked)
+    return msgspec.structs.replace(term, parameters=checked)
+
+
+def _channel(name: str, of: Any, known: Channels) -> str:
+    channel: str = _convert(of, str, f"{name}.{OF}")
+    if channel not in known:
+        raise StrettoError(f'no reward channel "{channel}"', name, did_you_mean(channel, known))
+    if channel != name and name in known:
+        hint = f'give this term of "{channel}" another name'
+        raise StrettoError(f'"{name}" is another channel', name, hint)
+    return channel
+
+
+def _check_keys(
+    name: str, table: Mapping[str, Any], types: Mapping[str, Any], needed: Iterable[str]
+) -> None:
+    for key, value in table.items():
+        if key not in OWN and key not in types:
+            raise StrettoError(f'no key "{key}"', name, did_you_mean(key, [*OWN, OF, *types]))
+        if not _is_finite(value):
+            raise StrettoError("not every number is finite", f"{name}.{key}")
+    for key in needed:
+        if key not in table:
+            raise StrettoError(f'the key "{key}" is needed', name, f"write a table with {key}")
+
+
+def _is_finite(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return all(map(_is_finite, value))
+    return not isinstance(value, float) or isfinite(value)
+
+
+def _check_weights(name: str, term: Term) -> None:
     if term.anneal and term.schedule:
         raise StrettoError("both anneal and schedule", name, "one of them says it all")
     if any(later <= before for (before, _), (later, _) in pairwise(term.schedule)):
         raise StrettoError("the steps of a schedule must rise", f"{name}.schedule")
-    needed = [key for key in _required(known[channel]) if key not in given]
-    if needed:
-        raise StrettoError(f'the key "{needed[0]}" is needed', name)
-    checked = {key: _convert(each, types[key], f"{name}.{key}") for key, each in given.items()}
-    return msgspec.structs.replace(term, parameters=checked)
+
+
+def _try(name: str, function: Channel, parameters: Mapping[str, Any]) -> None:
+    """Refuse what no single type says, as an unknown rule: a channel refuses it of any trace."""
+    try:
+        function(_EMPTY, **parameters)
+    except StrettoError as error:
+        where = f"{name}.{error.where}" if error.where else name
+        raise StrettoError(error.what, where, error.hint) from None
 
 
 def write_term(term: Term) -> dict[str, Any]:
@@ -135,8 +174,8 @@ def write_term(term: Term) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def parameters_of(function: Channel) -> Mapping[str, Any]:
-    """What a channel takes beside the trace, and of which types."""
-    hints = get_type_hints(function)
+    """What a channel takes beside the trace, of which types and in which ranges."""
+    hints = get_type_hints(function, include_extras=True)
     return {name: hints[name] for name in list(signature(function).parameters)[1:]}
 
 

@@ -2,11 +2,12 @@
 
 import numpy as np
 
+from stretto.rewards.ranges import NonNegative
 from stretto.rewards.stream import Stream, end_of
 from stretto.trace import Trace
 
 
-def cost(trace: Trace, spawn: float = 0.0, second: float = 0.0) -> Stream:
+def cost(trace: Trace, spawn: NonNegative = 0.0, second: NonNegative = 0.0) -> Stream:
     """Minus `spawn` with every spawn event, and minus `second` for every second.
 
     Prices are in units of the outcome, so the stream is never positive.

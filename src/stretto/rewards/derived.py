@@ -2,14 +2,15 @@
 
 | channel | of | value | known for |
 |---|---|---|---|
-| `format` | team, agents | 1; 0 if a call failed or was refused, or anything was invalid | any |
+| `format` | team, agents | 1; 0 if a call failed or was refused, or anything invalid | who acted |
 | `verifier` | events | 1 or 0 for a tool result that says whether somebody `passed` | any |
 | `marginal` | agents | what the outcome owes to each | the families of `MARGINAL` |
 | `judge` | agents | what was judged of a question and of its answer | `exam` |
 | `serial_seconds` | team | seconds of the best serial plan | the families of `SERIAL` |
 
-What is recorded on a channel counts alone; these are computed only where it is not, and only when a
-reward asks.
+`format` is known of agents that decided or called, in a rollout of a task, or in an import that has
+results of tools or something malformed. What is recorded on a channel counts alone; these are
+computed only where it is not, and only when a reward asks.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,6 +23,8 @@ from stretto.tasks import build
 from stretto.trace import Event, Trace
 
 Values = Mapping[str, float]
+_UNREADABLE = (AttributeError, LookupError, TypeError, ValueError)
+"""What reading attributes raises that a file has, but a task would not have written."""
 
 
 def of_agents(trace: Trace, channel: str) -> Values:
@@ -56,9 +59,20 @@ def malformed(event: Event) -> bool:
 
 
 def well_formed(trace: Trace) -> Values:
-    """1 for every agent without a malformed event, else 0."""
+    """1 for every agent that acted without a malformed event, 0 for one with; others are unknown.
+
+    Nobody is known in an import that records neither results of tools nor anything malformed.
+    """
     broken = {event.agent for event in trace.events if malformed(event)}
-    return {agent.id: float(agent.id not in broken) for agent in trace.agents}
+    seen = bool(trace.spec or broken) or any(e.kind == "tool_result" for e in trace.events)
+    acted = {event.agent for event in trace.events if event.kind in ("decision", "tool_call")}
+    known = acted | broken if seen else set[str]()
+    return {agent.id: float(agent.id not in broken) for agent in trace.agents if agent.id in known}
+
+
+def all_well_formed(trace: Trace) -> float | None:
+    """Whether that holds for all who acted; `None` where it is known of nobody."""
+    return min(well_formed(trace).values(), default=None)
 
 
 def verdicts(trace: Trace) -> Values:
@@ -75,21 +89,22 @@ def marginal(trace: Trace) -> Values | None:
 
     Leave-one-out in the games, which is what SHARP computes, and exact Shapley values, which is
     what it is after, elsewhere. `None` for a family without such an oracle, for an episode without
-    an outcome, and where the oracle cannot say: too many agents, or two that wrote one cell.
+    an outcome, and where the oracle cannot say: too many agents, two that wrote one cell, or a file
+    with other attributes than the task writes.
     """
-    finds = MARGINAL.get(trace.spec.get("family", ""))
+    finds = MARGINAL.get(_family(trace))
     if finds is None or trace.reward("outcome") is None:
         return None
     try:
         found = finds(build(trace.spec), trace)
-    except StrettoError:
+    except (StrettoError, *_UNREADABLE):
         return None
     return None if found is None else {agent.id: 0.0 for agent in trace.agents} | dict(found)
 
 
 def judge(trace: Trace) -> Values | None:
     """What was judged in an exam; `None` elsewhere."""
-    if trace.spec.get("family") != "exam":
+    if _family(trace) != "exam":
         return None
     from stretto.tasks.games.exam import judged
 
@@ -98,8 +113,15 @@ def judge(trace: Trace) -> Values | None:
 
 def serial_seconds(trace: Trace) -> float | None:
     """Seconds of the best serial plan; `None` for a family whose plan is not known."""
-    finds = SERIAL.get(trace.spec.get("family", ""))
-    return None if finds is None else finds(build(trace.spec))
+    finds = SERIAL.get(_family(trace))
+    try:
+        return None if finds is None else finds(build(trace.spec))
+    except StrettoError:
+        return None
+
+
+def _family(trace: Trace) -> str:
+    return str(trace.spec.get("family", ""))
 
 
 def _fanout_parts(task: Any, trace: Trace) -> Values:
@@ -176,6 +198,6 @@ AGENTS: Mapping[str, Callable[[Trace], Values | None]] = {
 }
 EVENTS: Mapping[str, Callable[[Trace], Values | None]] = {"verifier": verdicts}
 TEAM: Mapping[str, Callable[[Trace], float | None]] = {
-    "format": lambda trace: float(not any(map(malformed, trace.events))),
+    "format": all_well_formed,
     "serial_seconds": serial_seconds,
 }

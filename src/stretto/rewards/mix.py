@@ -1,13 +1,13 @@
 """R8: a weighted mix of reward channels, with schedules, per-channel scales, and balance."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Annotated, Any
 
 import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
-from stretto.errors import StrettoError
+from stretto.errors import StrettoError, did_you_mean
 from stretto.rewards.balance import SPREAD, Balance, factors, spreads
 from stretto.rewards.channels import (
     CHANNELS,
@@ -22,23 +22,22 @@ from stretto.rewards.channels import (
 from stretto.rewards.compose import preset_of, preset_rewards, weighted
 from stretto.rewards.outcome import outcome
 from stretto.rewards.presets import TEAM, Preset, Share
+from stretto.rewards.ranges import Count, NonNegative
 from stretto.rewards.stream import Floats, Reward, Stream, add, scale
 from stretto.team.protocols import Prices
 from stretto.trace import Trace
-
-Weight = Annotated[float, Meta(ge=0)]
 
 
 class Mix(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What the team is paid: the outcome, or a preset; less costs; and what else is named."""
 
-    cost: Weight = 1.0
+    cost: NonNegative = 1.0
     """Weight of the task's prices for spawns and time."""
-    parallel: Weight = 0.0
+    parallel: NonNegative = 0.0
     """PARL's λ1: pays for spawning."""
-    finish: Weight = 0.0
+    finish: NonNegative = 0.0
     """PARL's λ2: pays for sub-agents that return."""
-    most: Annotated[int, Meta(ge=1)] = 8
+    most: Count = 8
     """Spawns that earn all of λ1."""
     anneal: Annotated[int, Meta(ge=0)] = 0
     """Steps over which λ1 and λ2 fall to 0; 0 keeps them, and invites spawning for nothing."""
@@ -50,24 +49,42 @@ class Mix(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Channel to its weight, or to a table of weight, schedule and parameters."""
 
 
-def checked(mix: Mix, known: Channels = CHANNELS) -> Mix:
-    """The same mix with every channel written as a table.
+def checked(mix: Mix, roles: Collection[str], known: Channels = CHANNELS) -> Mix:
+    """The same mix with every channel written as a table; `roles` are those of the task.
 
-    Raises `StrettoError` for an unknown preset, channel or key, and for a scale that follows the
-    group where a preset pays agents apart.
+    Raises `StrettoError` for an unknown preset, channel, key, rule or role, for a value out of its
+    range, and where a preset pays agents apart for a scale that follows the group and for a channel
+    that would take the place of one of the preset.
     """
     _preset(mix)
-    tables: dict[str, Any] = {}
-    for name, value in mix.channels.items():
-        try:
-            tables[name] = write_term(read_term(name, value, known))
-        except StrettoError as error:
-            raise StrettoError(error.what, f"channels.{error.where}", error.hint) from None
+    terms = {name: _named(name, value, known) for name, value in mix.channels.items()}
+    for name, term in terms.items():
+        role = term.parameters.get("role")
+        if role is not None and role not in roles:
+            hint = did_you_mean(role, roles)
+            raise StrettoError(f'the task has no role "{role}"', f"channels.{name}.role", hint)
+    tables = {name: write_term(term) for name, term in terms.items()}
     whole = msgspec.structs.replace(mix, channels=tables)
-    if pays_apart(mix) and _follows_group(whole, terms_of(whole, Prices(), known)):
-        hint = "leave out balance and normalise"
-        raise StrettoError(f'"{mix.preset}" pays agents apart: it has no scale', "preset", hint)
+    if pays_apart(mix):
+        _check_apart(whole, known)
     return whole
+
+
+def _named(name: str, value: Any, known: Channels) -> Term:
+    try:
+        return read_term(name, value, known)
+    except StrettoError as error:
+        raise StrettoError(error.what, f"channels.{error.where}", error.hint) from None
+
+
+def _check_apart(mix: Mix, known: Channels) -> None:
+    what = f'"{mix.preset}" pays agents apart'
+    if _follows_group(mix, terms_of(mix, Prices(), known)):
+        raise StrettoError(f"{what}: it has no scale", "preset", "leave out balance and normalise")
+    paid = {term.channel for share in preset_of(mix.preset).shares for term in share.terms}
+    for name in sorted(paid & mix.channels.keys()):
+        hint = f'to pay everybody more, name it otherwise and say of = "{name}"'
+        raise StrettoError(f'{what}: its "{name}" cannot be replaced', f"channels.{name}", hint)
 
 
 def _follows_group(mix: Mix, terms: Sequence[Term]) -> bool:
@@ -90,9 +107,9 @@ def pays_apart(mix: Mix) -> bool:
 def _team_share(mix: Mix) -> Share:
     """What the team is paid before prices: the preset, else the outcome."""
     preset = _preset(mix)
-    if preset is None or pays_apart(mix):
+    if preset is None:
         return Share(terms=(Term(channel="outcome"),))
-    return preset.shares[0]
+    return Share(terms=()) if pays_apart(mix) else preset.shares[0]
 
 
 def terms_of(mix: Mix, prices: Prices, known: Channels = CHANNELS) -> tuple[Term, ...]:
@@ -160,7 +177,7 @@ def score_agents(
     To what the preset pays come the prices and channels of the mix, the same for all. An agent
     that is not paid, or whose part was not scored, is left out of that trace.
     """
-    terms = [t for t in terms_of(mix, prices, known) if t.channel != "outcome"]
+    terms = terms_of(mix, prices, known)
     found: dict[str, dict[str, Stream]] = {}
     for trace in traces:
         shared = weighted(terms, trace, step, known=known)
@@ -211,11 +228,13 @@ def _weights(
         [[np.nan if s is None else s.total for s in own] for own in parts], dtype=np.float64
     ).T
     spread = spreads(totals)
-    weight[normal & (spread > SPREAD)] /= spread[normal & (spread > SPREAD)]
+    unit = np.where(normal & (spread > SPREAD), spread, 1.0)
+    totals = totals / unit[:, None]
     wanted = np.array([term.is_wanted for term in terms], dtype=bool)
     price = np.array([term.channel in PRICES for term in terms], dtype=bool)
     utility = _outcomes(traces) + np.nansum(weight[price, None] * totals[price], axis=0)
-    return weight * np.where(wanted, 1.0, factors(mix.balance, totals, utility, traces))
+    balance = factors(mix.balance, totals, utility, traces)
+    return weight / unit * np.where(wanted, 1.0, balance)
 
 
 def _outcomes(traces: Sequence[Trace]) -> Floats:

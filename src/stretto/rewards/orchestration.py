@@ -6,13 +6,14 @@ only belongs at the start of training. The paper gives neither the scale of `r_p
 schedule; here `r_parallel` is the number of spawns as a share of `most`, and λ falls linearly.
 """
 
+from stretto.rewards.ranges import Count
 from stretto.rewards.stream import Stream, end_of, final
 from stretto.trace import Trace
 
 PAPERS = ("kimi-k2-5",)
 
 
-def parallel(trace: Trace, most: int = 8) -> Stream:
+def parallel(trace: Trace, most: Count = 8) -> Stream:
     """Share of `most` spawns that were made, at most 1; each spawn is paid an equal part of it."""
     spawns = trace.columns.is_kind("spawn")
     return Stream(spawns / max(most, int(spawns.sum())), end=end_of(trace))

@@ -9,12 +9,13 @@ import numpy as np
 
 from stretto.rewards.derived import of_events, of_team
 from stretto.rewards.outcome import outcome
+from stretto.rewards.ranges import Positive
 from stretto.rewards.stream import Stream, end_of, final
 from stretto.rewards.tool_use import answer_depends_on, arguments_of, calls_of
 from stretto.trace import Trace
 
 
-def speedup(trace: Trace, most: float = 8.0, channel: str = "serial_seconds") -> Stream | None:
+def speedup(trace: Trace, most: Positive = 8.0, channel: str = "serial_seconds") -> Stream | None:
     """`R · min(Sp, most) / most` with `Sp = best serial plan / makespan`, paid at the end.
 
     The seconds of the best serial plan are recorded on `channel`, or follow from the task, where

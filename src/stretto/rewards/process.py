@@ -8,8 +8,10 @@ import numpy as np
 
 from stretto.rewards.derived import of_events
 from stretto.rewards.outcome import outcome
+from stretto.rewards.ranges import Count, Discount
 from stretto.rewards.recorded import failed
 from stretto.rewards.stream import Floats, Stream, end_of
+from stretto.rewards.tokens import read_and_written
 from stretto.trace import Event, Trace
 
 PAPERS = ("maporl", "context-folding")
@@ -36,7 +38,7 @@ def process(
 
 
 def discounted(
-    trace: Trace, channel: str = "verifier", gamma: float = 0.3, agent: str | None = None
+    trace: Trace, channel: str = "verifier", gamma: Discount = 0.3, agent: str | None = None
 ) -> Stream | None:
     """MAPoRL's default rule ("discounted sum, all"; arXiv 2502.18439 and its code).
 
@@ -73,35 +75,37 @@ def _rounds(scored: list[tuple[int, Event]]) -> dict[int, int]:
     return found
 
 
-def folding(trace: Trace, limit: int, channel: str = "scope") -> Stream | None:
+def folding(trace: Trace, limit: Count, channel: str = "scope") -> Stream | None:
     """What FoldGRPO's process reward changes (Context-Folding, arXiv 2510.11967).
 
     Each turn is paid `clip(R + Q, 0, 1) - R` with `Q` = -1 for a turn of the main thread that does
     not branch although its prompt fills more than half of `limit` tokens; -.2 for a turn of a
     branch that was judged out of scope (0 on `channel` for its agent's `spawn` event); -1 for a
     turn whose tool call failed; else 0. Together with the outcome that is the numerator of its
-    advantage before the mean is taken off. `None` without an outcome.
+    advantage before the mean is taken off. `None` without an outcome, and where it is not known how
+    long a prompt of the main thread was: see `tokens`.
     """
-    earned = outcome(trace)
-    if earned is None:
+    earned, too_long = outcome(trace), _too_long(trace, limit)
+    if earned is None or too_long is None:
         return None
-    penalty = np.minimum.reduce(
-        [_too_long(trace, limit), _out_of_scope(trace, channel), _failed(trace)]
-    )
+    penalty = np.minimum.reduce([too_long, _out_of_scope(trace, channel), _failed(trace)])
     turns = trace.columns.is_kind("decision")
     paid = np.clip(earned.total + penalty, 0.0, 1.0) - earned.total
     return Stream(np.where(turns & (penalty < 0), paid, 0.0), end=end_of(trace))
 
 
-def _too_long(trace: Trace, limit: int) -> Floats:
-    columns = trace.columns
+def _too_long(trace: Trace, limit: int) -> Floats | None:
+    """-1 for every turn of the main thread that goes on with a long prompt; `None` if unknown."""
     spawned = {event.to for event in trace.events if event.kind == "spawn"}
     main = np.array([event.agent not in spawned for event in trace.events], dtype=bool)
     branches = np.array(
         [e.decision is not None and e.decision.type == "spawn" for e in trace.events], dtype=bool
     )
-    full = np.nan_to_num(columns.input_tokens) > WORKING_LIMIT * limit
-    return np.where(main & full & ~branches, -1.0, 0.0)
+    goes_on = trace.columns.is_kind("decision") & main & ~branches
+    read = read_and_written(trace)[0]
+    if np.isnan(read[goes_on]).any():
+        return None
+    return np.where(goes_on & (read > WORKING_LIMIT * limit), -1.0, 0.0)
 
 
 def _out_of_scope(trace: Trace, channel: str) -> Floats:

@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from stretto.errors import StrettoError, did_you_mean
+from stretto.rewards.ranges import Discount
 from stretto.rewards.recorded import of_events
 from stretto.rewards.stream import Floats, Stream, end_of
 from stretto.trace import Trace
 
 
 def shaping(
-    trace: Trace, potential: str = "potential", gamma: float = 1.0, scale: float = 1.0
+    trace: Trace, potential: str = "potential", gamma: Discount = 1.0, scale: float = 1.0
 ) -> Stream | None:
     """`γ·Φ(next turn) - Φ(turn)` with every turn, in record order; `Φ` is 0 after the last.
 
@@ -36,7 +37,8 @@ def _potential(trace: Trace, potential: str, rows: list[int]) -> Floats | None:
     if potential.startswith("rule:"):
         name = potential.removeprefix("rule:")
         if name not in POTENTIALS:
-            raise StrettoError(f'no potential "{name}"', hint=did_you_mean(name, POTENTIALS))
+            hint = did_you_mean(name, POTENTIALS)
+            raise StrettoError(f'no potential "{name}"', "potential", hint)
         return POTENTIALS[name](trace)[rows]
     known = of_events(trace, potential)
     names = [trace.events[row].id for row in rows]

@@ -7,7 +7,9 @@ tokens, they are words: see `tokens`.
 
 import numpy as np
 
+from stretto.errors import StrettoError
 from stretto.rewards.outcome import outcome
+from stretto.rewards.ranges import Count, NonNegative, NonPositive, Positive
 from stretto.rewards.stream import Floats, Stream, end_of, final
 from stretto.rewards.tokens import read_and_written
 from stretto.trace import Trace
@@ -16,7 +18,7 @@ PAPERS = ("puppeteer",)
 SCALE, PER_TOKENS, BONUS = 0.1, 1e5, 0.5
 
 
-def stopping(trace: Trace, turn: float = 0.0, token: float = 0.0) -> Stream | None:
+def stopping(trace: Trace, turn: NonNegative = 0.0, token: NonNegative = 0.0) -> Stream | None:
     """Minus `turn` for every turn and `token` for every token read or sampled, with the turn.
 
     The turn that stops is free of `turn`: stopping costs nothing, going on does. `None` where
@@ -42,7 +44,7 @@ def step_cost(step: int, max_steps: int, growth: float = 1.0) -> float:
     return float(SCALE * np.log1p(growth * place) / np.log1p(growth))
 
 
-def step_costs(trace: Trace, max_steps: int, factor: float = -1.0) -> Stream | None:
+def step_costs(trace: Trace, max_steps: Count, factor: NonPositive = -1.0) -> Stream | None:
     """Puppeteer's reward of steps, and its bonus at the end (arXiv 2505.19591, and its code).
 
     A turn earns `factor · c(s) · tokens / 10⁵` in step `s`, the number of turns of agents without
@@ -64,7 +66,7 @@ def step_costs(trace: Trace, max_steps: int, factor: float = -1.0) -> Stream | N
     return Stream(at, end=end_of(trace), final=bonus if earned.total > 0 else -bonus)
 
 
-def token_budget(trace: Trace, budget: float = 1e4) -> Stream | None:
+def token_budget(trace: Trace, budget: Positive = 1e4) -> Stream | None:
     """Minus the share of `budget` tokens that were read or sampled, at most 1, at the end.
 
     `None` where a turn does not say how many it took.
@@ -73,11 +75,15 @@ def token_budget(trace: Trace, budget: float = 1e4) -> Stream | None:
     return None if tokens is None else final(trace, -min(float(tokens.sum()) / budget, 1.0))
 
 
-def overlong(trace: Trace, soft: float = 3000, hard: float = 5000) -> Stream | None:
+def overlong(trace: Trace, soft: NonNegative = 3000, hard: Positive = 5000) -> Stream | None:
     """Minus how far the most sampled tokens of a turn lie between `soft` and `hard`, from 0 to 1.
 
     `None` where no turn says how many it sampled.
+
+    Raises `StrettoError` where `soft` is not less than `hard`.
     """
+    if soft >= hard:
+        raise StrettoError(f"soft = {soft:g} must be less than hard = {hard:g}", "soft")
     sampled = read_and_written(trace)[1, trace.columns.is_kind("decision")]
     if not len(sampled) or np.isnan(sampled).all():
         return None

@@ -5,19 +5,23 @@ a first recipe has it). `tool_use` conditions it on the downstream outcome: a ca
 the team's answer depends on it, it did not fail, it was not made before, and the answer is right.
 """
 
+from typing import Annotated
+
 import msgspec
 import numpy as np
+from msgspec import Meta
 
 from stretto.columns import Flags
 from stretto.graph import ancestors
 from stretto.rewards.derived import anywhere
 from stretto.rewards.outcome import outcome
+from stretto.rewards.ranges import Count
 from stretto.rewards.recorded import failed
 from stretto.rewards.stream import Stream, end_of, final
 from stretto.trace import Event, Trace
 
 
-def tool_use(trace: Trace, most: int = 8) -> Stream | None:
+def tool_use(trace: Trace, most: Count = 8) -> Stream | None:
     """The outcome's share of every useful call, paid with it: `R / max(most, calls)` each.
 
     Useful is a call that the last `stop` depends on, whose result is no error, and that does not
@@ -33,7 +37,7 @@ def tool_use(trace: Trace, most: int = 8) -> Stream | None:
     return Stream(np.where(useful, share, 0.0), end=end_of(trace))
 
 
-def tool_calls(trace: Trace, most: int = 8) -> Stream | None:
+def tool_calls(trace: Trace, most: Count = 8) -> Stream | None:
     """Share of `most` calls that were made, whatever came of them: hacked by tool spam.
 
     Each call is paid an equal part of it. `None` without calls.
@@ -58,7 +62,9 @@ def tool_format(trace: Trace, channel: str = "tool_format") -> Stream | None:
     return final(trace, 1 - sum(map(failed, results)) / len(results))
 
 
-def used_tool(trace: Trace, tools: tuple[str, ...] = ("search",)) -> Stream:
+def used_tool(
+    trace: Trace, tools: Annotated[tuple[str, ...], Meta(min_length=1)] = ("search",)
+) -> Stream:
     """1 where one of `tools` was called at all, else 0."""
     return final(trace, float(any(e.kind == "tool_call" and e.tool in tools for e in trace.events)))
 

@@ -36,9 +36,11 @@ def verifiers(
     Raises `StrettoError` for an unknown rule or way to combine, and where no channel is named.
     """
     if combine not in COMBINE:
-        raise StrettoError(f'no way to combine "{combine}"', hint=did_you_mean(combine, COMBINE))
+        hint = did_you_mean(combine, COMBINE)
+        raise StrettoError(f'no way to combine "{combine}"', "combine", hint)
     if not channels:
-        raise StrettoError("no verifier is named", hint='channels = ["judge", "rule:grounded"]')
+        hint = 'as in channels = ["judge", "rule:grounded"]'
+        raise StrettoError("no verifier is named", "channels", hint)
     verdicts = [_verdict(trace, channel) for channel in channels]
     known = [verdict for verdict in verdicts if verdict is not None]
     return final(trace, COMBINE[combine](known)) if len(known) == len(verdicts) else None
@@ -69,7 +71,7 @@ def _verdict(trace: Trace, channel: str) -> float | None:
         return anywhere(trace, channel)
     name = channel.removeprefix(PREFIX)
     if name not in RULES:
-        raise StrettoError(f'no rule "{name}"', hint=did_you_mean(name, RULES))
+        raise StrettoError(f'no rule "{name}"', "channels", did_you_mean(name, RULES))
     return RULES[name](trace)
 
 

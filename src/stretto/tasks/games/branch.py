@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from stretto.policies.softmax import Softmax
 from stretto.tasks.games.game import Game
-from stretto.tasks.games.tree import Chance, Decide, End, Node, State
+from stretto.tasks.games.tree import Chance, Decide, End, Node, State, keep, moves_of
 from stretto.tasks.parameters import require
 from stretto.tasks.words import number_word
 from stretto.team.noise import key_of, uniform
@@ -151,7 +151,7 @@ class BranchRules(Struct, frozen=True):
 
     def node(self, state: State) -> Node:
         """What the length of a state says."""
-        match _numbers(state):
+        match moves_of(state):
             case ():
                 count = len(self.game.alone)
                 return Chance((1 / count,) * count)
@@ -170,22 +170,17 @@ class BranchRules(Struct, frozen=True):
 
     def after(self, state: State, move: int) -> State:
         """Every move is kept."""
-        return (*_numbers(state), move)
+        return keep(state, move)
 
     def outcome(self, state: State, event: Event) -> int | None:
         """The first decision shows the context, the tool whether it is solved."""
         if state == ():
             return None if event.decision is None else self._context(event.decision.observation)
-        return int(event.attrs.get("solved", False)) if event.kind == "tool_result" else None
+        return int(bool(event.attrs.get("solved"))) if event.kind == "tool_result" else None
 
     def _context(self, observation: str | None) -> int | None:
         seen = (content_hash(choice_at(x).observation) for x in range(len(self.game.alone)))
         return next((x for x, reference in enumerate(seen) if reference == observation), None)
-
-
-def _numbers(state: State) -> tuple[int, ...]:
-    assert isinstance(state, tuple)
-    return state
 
 
 def spawn_effects(game: Branch) -> Floats:

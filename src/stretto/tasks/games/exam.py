@@ -15,7 +15,7 @@ from typing import Literal
 from msgspec import Struct
 
 from stretto.tasks.games.game import Game
-from stretto.tasks.games.tree import Chance, Decide, End, Node, State
+from stretto.tasks.games.tree import Chance, Decide, End, Node, State, keep, moves_of
 from stretto.tasks.parameters import require
 from stretto.team.noise import uniform
 from stretto.team.protocols import (
@@ -169,13 +169,16 @@ def channels(game: Exam, question: int, right: bool, passed: bool) -> dict[str, 
 
 
 def judged(trace: Trace) -> dict[str, float]:
-    """What was judged of the proposer's question (whether it is sound) and the solver's answer."""
-    asked = next((e.decision.choice for e in trace.events if e.decision is not None), None)
+    """What was judged of the proposer's question (whether it is sound) and the solver's answer.
+
+    A question that is not known, and an answer that has no mark, are left out.
+    """
+    decisions = (event.decision for event in trace.events if event.agent == ROOT)
+    asked = next((decision.choice for decision in decisions if decision is not None), None)
     mark = trace.reward("verifier")
-    assert mark is not None
-    sound = float(asked != QUESTIONS[BROKEN])
-    solvers = {agent.id: mark for agent in trace.agents if agent.role == "solver"}
-    return {ROOT: sound, **solvers}
+    sound = {ROOT: float(asked != QUESTIONS[BROKEN])} if asked in QUESTIONS else {}
+    solvers = [agent.id for agent in trace.agents if agent.role == "solver"]
+    return sound if mark is None else sound | dict.fromkeys(solvers, mark)
 
 
 @lru_cache(maxsize=8)
@@ -215,7 +218,7 @@ class ExamRules(Struct, frozen=True):
 
     def node(self, state: State) -> Node:
         """What the length of a state says."""
-        match _moves(state):
+        match moves_of(state):
             case ():
                 return Decide("proposer", ASK)
             case (question,):
@@ -239,20 +242,13 @@ class ExamRules(Struct, frozen=True):
 
     def after(self, state: State, move: int) -> State:
         """Every move is kept."""
-        moves = _moves(state)
-        if len(moves) == 1 and move != WORK:
-            return (*moves, move, 0)
-        if len(moves) == 4 and move == RAMBLE:
-            return (*moves, move, 1)
-        return (*moves, move)
+        count = len(moves_of(state))
+        if count == 1 and move != WORK:
+            return keep(state, move, 0)
+        return keep(state, move, 1) if count == 4 and move == RAMBLE else keep(state, move)
 
     def outcome(self, state: State, event: Event) -> int | None:
         """Whether the attempt is right, whether the mark passes it."""
         if event.kind != "tool_result":
             return None
         return int(bool(event.attrs.get("right" if event.tool == "attempt" else "passed")))
-
-
-def _moves(state: State) -> tuple[int, ...]:
-    assert isinstance(state, tuple)
-    return state

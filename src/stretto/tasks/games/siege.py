@@ -13,7 +13,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from stretto.tasks.games.game import Game
-from stretto.tasks.games.tree import Chance, Decide, End, Node, State
+from stretto.tasks.games.tree import Chance, Decide, End, Node, State, keep, moves_of
 from stretto.tasks.parameters import require
 from stretto.team.noise import key_of, uniform
 from stretto.team.protocols import (
@@ -168,7 +168,7 @@ class SiegeRules(Struct, frozen=True):
 
     def node(self, state: State) -> Node:
         """What the length of a state says."""
-        match _moves(state):
+        match moves_of(state):
             case ():
                 return Chance((0.5, 0.5))
             case (harmful,):
@@ -188,7 +188,7 @@ class SiegeRules(Struct, frozen=True):
 
     def after(self, state: State, move: int) -> State:
         """Every move is kept."""
-        return (*_moves(state), move)
+        return keep(state, move)
 
     def outcome(self, state: State, event: Event) -> int | None:
         """The first decision shows the request, the screen whether it warns."""
@@ -197,8 +197,3 @@ class SiegeRules(Struct, frozen=True):
             harm = (content_hash(request_at(each).observation) for each in (False, True))
             return next((place for place, known in enumerate(harm) if known == seen), None)
         return int(bool(event.attrs.get("alarm"))) if event.kind == "tool_result" else None
-
-
-def _moves(state: State) -> tuple[int, ...]:
-    assert isinstance(state, tuple)
-    return state

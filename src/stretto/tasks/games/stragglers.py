@@ -19,7 +19,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from stretto.tasks.games.game import Game
-from stretto.tasks.games.tree import Chance, Decide, End, Node, State
+from stretto.tasks.games.tree import Chance, Decide, End, Node, State, moves_of
 from stretto.tasks.parameters import require
 from stretto.tasks.words import number_word
 from stretto.team.noise import key_of, uniform
@@ -196,7 +196,7 @@ class StragglersRules(Struct, frozen=True):
     def node(self, state: State) -> Node:
         """What the length of a state says."""
         game = self.game
-        match _numbers(state):
+        match moves_of(state):
             case ():
                 return Chance((1 / len(game.alone),) * len(game.alone))
             case (difficulty,):
@@ -213,7 +213,7 @@ class StragglersRules(Struct, frozen=True):
 
     def after(self, state: State, move: int) -> State:
         """A piece of work is in time (moves 0, 1) or late (2, 3), a failure (0, 2) or success."""
-        numbers = _numbers(state)
+        numbers = moves_of(state)
         if len(numbers) < 2:
             return (*numbers, move, 0, 0, 0) if numbers else (move,)
         difficulty, arm, back, late, successes = numbers
@@ -243,11 +243,6 @@ class StragglersRules(Struct, frozen=True):
     def _difficulty(self, observation: str | None) -> int | None:
         seen = (content_hash(choice_at(x).observation) for x in range(len(self.game.alone)))
         return next((x for x, reference in enumerate(seen) if reference == observation), None)
-
-
-def _numbers(state: State) -> tuple[int, ...]:
-    assert isinstance(state, tuple)
-    return state
 
 
 def _in_time(game: Stragglers, difficulty: int, arm: int) -> float:

@@ -108,6 +108,17 @@ def _width(node: Node) -> int:
             return 0
 
 
+def moves_of(state: State) -> tuple[int, ...]:
+    """The moves so far, in a game whose states are just that."""
+    assert isinstance(state, tuple)
+    return state
+
+
+def keep(state: State, *moves: int) -> State:
+    """Where moves lead, in a game whose states are every move so far."""
+    return (*moves_of(state), *moves)
+
+
 def walk(rules: Rules, trace: Trace) -> list[State]:
     """The state at every decision of a trace, in record order.
 
