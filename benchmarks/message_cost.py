@@ -22,6 +22,7 @@ from stretto.credit.setup import Setup
 from stretto.credit.table import as_group, outcome_reward
 from stretto.policies.softmax import Softmax
 from stretto.tasks.gather import Gather
+from stretto.tasks.menus import size_of
 from stretto.team.engine import rollout
 from stretto.team.interventions import Force
 from stretto.team.replay import fork
@@ -37,9 +38,8 @@ class Diligent(Softmax):
     def logits(self, observation, candidates):
         """Logits of a situation; shape (candidates,)."""
         rows = [PREFERENCES[each.partition(" ")[0]] for each in candidates]
-        rows[0] += 0.5
-        most = [i for i, each in enumerate(candidates) if each.startswith("spawn")][-1:]
-        for place in most:
+        sends = [i for i, each in enumerate(candidates) if each.startswith("spawn")]
+        for place in sorted(sends, key=lambda i: size_of(candidates[i].partition(" ")[2]))[-1:]:
             rows[place] += 6.0
         return np.array(rows)
 

@@ -1,6 +1,7 @@
 """The rules that every task family keeps, and tasks that break one each."""
 
 from dataclasses import dataclass, field
+from itertools import count
 from types import SimpleNamespace
 
 import pytest
@@ -8,13 +9,14 @@ from msgspec.structs import replace
 
 from stretto.errors import StrettoError
 from stretto.policies.scripted import Scripted
-from stretto.tasks import build, conformance, scripts
+from stretto.tasks import build, conformance, scripts, shortcuts
 from stretto.tasks.conformance import check_task
 from stretto.tasks.gather import Gather
 from stretto.tasks.hops import Hops
 from stretto.tasks.hops_scripts import scripts as hops_scripts
 from stretto.tasks.hops_scripts import yardstick
 from stretto.tasks.jury import Jury
+from stretto.tasks.repair import Repair
 from stretto.tasks.scouts import Scouts
 from stretto.tasks.scripts import (
     NAMES,
@@ -195,3 +197,105 @@ def test_observations_that_leak_between_agents(monkeypatch):
     patched(monkeypatch)
     with pytest.raises(StrettoError, match="which did not reach it"):
         check_task(task, episodes=4)
+
+
+# ---- shortcuts
+
+
+@dataclass(frozen=True)
+class Telling:
+    """A table whose menus have the right choice first."""
+
+    inner: Gather
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+    def choose(self, world, team, agent):
+        found = self.inner.choose(world, team, agent)
+        if found is None:
+            return None
+        ask = Ask("0#0", "", found.observation, found.candidates, agent.role, 0)
+        (answer,) = scripts_of(self.inner)["oracle"][agent.role].decide([ask])
+        right = found.candidates[answer.chosen]
+        order = sorted(range(len(found.candidates)), key=lambda n: found.candidates[n] != right)
+        candidates = tuple(found.candidates[place] for place in order)
+        return replace(found, candidates=candidates, types=tuple(found.types[n] for n in order))
+
+
+@dataclass(frozen=True)
+class Biased:
+    """A case whose hidden colour is always red."""
+
+    inner: Jury
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+    def begin(self, seed):
+        worlds = (self.inner.begin(number) for number in count(100 * seed))
+        return next(world for world in worlds if world.hidden == 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "inner", "name"),
+    [
+        (Telling, Gather(entities=2), "first"),
+        (Biased, Jury(classes=4, seed=6), "always red"),
+    ],
+)
+def test_a_shortcut_is_named(monkeypatch, kind, inner, name):
+    assert name in check_task(inner, episodes=8).shortcuts
+    monkeypatch.setattr(conformance, "build", lambda spec: kind(build(spec)))
+    with pytest.raises(StrettoError, match=rf'the shortcut "{name}" solves it \(\d') as caught:
+        check_task(kind(inner), episodes=8)
+    assert caught.value.where == inner.id
+
+
+@pytest.mark.parametrize("control", ["always red", "blind"])
+def test_a_shortcut_may_be_a_control(monkeypatch, control):
+    task = Biased(Jury(classes=4, seed=6))
+    known = yardstick_of(task)
+    declared = replace(known, solved_by=frozenset({control}))
+    monkeypatch.setattr(conformance, "build", lambda spec: Biased(build(spec)))
+    monkeypatch.setattr(conformance, "yardstick_of", lambda task: declared)
+    if control == "blind":
+        with pytest.raises(StrettoError, match="blind does not solve it"):
+            check_task(task)
+    else:
+        assert check_task(task).shortcuts["always red"] > 1
+
+
+def test_common_words_are_those_of_both_instances():
+    one, other = (
+        rollout(Gather(seed=seed), scripts_of(Gather(seed=seed))["oracle"], [0]) for seed in (1, 2)
+    )
+    words = shortcuts.common_words(one, other)
+    assert len(words) <= shortcuts.WORDS
+    assert {"is", "colour", "fruit"} <= set(words)
+    assert not yardstick_of(Gather(seed=1)).names & set(words)
+
+
+def test_who_always_takes_one_word_takes_any_in_the_end():
+    def ask(turn, *candidates):
+        return Ask(f"0/3#{turn}", "", "", candidates, "worker", 7 * turn)
+
+    rule = shortcuts.shortcuts(["red"], patience=50)["always red"]
+    assert {rule(ask(turn, "say blue", "say red", "wait")) for turn in range(50)} == {"say red"}
+    assert rule(ask(1, "vote red", "vote blue")) == "vote red"
+    assert {rule(ask(turn, "a", "b")) for turn in range(50)} == {"a", "b"}
+    assert {rule(ask(turn, "red", "wait")) for turn in range(50, 90)} == {"red", "wait"}
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        Scouts(width=1, horizon=1, scout_cost=0.05, round_cost=0.1),
+        Jury(classes=2, witnesses=2, copies=1, liars=1, faint=1),
+        Repair(layers=1, wide=1, healthy=0, fault="edit"),
+    ],
+)
+def test_a_task_in_which_nothing_can_be_gained_is_told(task):
+    with pytest.raises(StrettoError, match="chance is as good as the oracle") as caught:
+        check_task(task)
+    assert caught.value.where == task.id

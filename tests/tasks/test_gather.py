@@ -16,10 +16,10 @@ from msgspec.structs import replace
 from stretto.errors import StrettoError
 from stretto.policies.scripted import Scripted
 from stretto.tasks import gather_instance, gather_scripts, topology
-from stretto.tasks.gather import Gather, instance_of
+from stretto.tasks.gather import RETURN, SUBMIT, Gather, instance_of
 from stretto.tasks.gather_instance import NAMES, VOCABULARY, Document, Index, standing
 from stretto.team.engine import rollout
-from stretto.team.protocols import Policy
+from stretto.team.protocols import Ask, Policy
 from stretto.team.replay import fork, replay
 from stretto.trace import Trace, content_hash
 
@@ -28,9 +28,13 @@ VALUES = {value for values in VOCABULARY.values() for value in values}
 
 
 def busy() -> Mapping[str, Policy]:
-    """Any candidate but the last, which would end the agent's work, while there is another."""
-    policy = Scripted(lambda ask: ask.candidates[ask.key % max(1, len(ask.candidates) - 1)])
-    return dict.fromkeys(gather_scripts.ROLES, policy)
+    """Any candidate but the one that would end the agent's work, while there is another."""
+
+    def rule(ask: Ask) -> str:
+        going = [choice for choice in ask.candidates if choice not in (SUBMIT, RETURN)]
+        return going[ask.key % len(going)] if going else ask.candidates[0]
+
+    return dict.fromkeys(gather_scripts.ROLES, Scripted(rule))
 
 
 SCRIPTS = {
@@ -81,17 +85,17 @@ def test_what_a_lone_worker_reads_and_may_do() -> None:
     ((cell, value),) = instance_of(ONE_CELL).truth.items()
     (document,) = instance_of(ONE_CELL).documents.values()
     turns = [e.decision for e in trace.events if e.decision and e.agent == "0/0"]
-    assert [(trace.text(turn.observation), turn.candidates) for turn in turns] == [
-        ("Open: one cell.", (f"search {cell}", "return")),
+    assert [(trace.text(turn.observation), set(turn.candidates)) for turn in turns] == [
+        ("Open: one cell.", {f"search {cell}", "return as is"}),
         (
             f"Open: one cell.\nSearched: {cell}.\nFound: {document.name}, {document.title}.",
-            (f"read {document.name}", "return"),
+            {f"read {document.name}", "return as is"},
         ),
         (
             f"Open: one cell.\nSearched: {cell}.\nRead: {cell} {value}, {document.title}.",
-            (f"write {cell} {value}", "return"),
+            {f"write {cell} {value}", "return as is"},
         ),
-        ("Open: no cells.", ("return",)),
+        ("Open: no cells.", {"return as is"}),
     ]
     assert trace.text(trace.events[-1].content) == "The table has one cell filled."
 
@@ -101,7 +105,7 @@ def test_one_cell_alone_by_hand() -> None:
     choices = [event.decision.choice for event in trace.events if event.decision]
     ((cell, value),) = instance_of(ONE_CELL).truth.items()
     (name,) = instance_of(ONE_CELL).documents
-    assert choices == [f"search {cell}", f"read {name}", f"write {cell} {value}", "submit"]
+    assert choices == [f"search {cell}", f"read {name}", f"write {cell} {value}", "submit as is"]
     assert not any(event.kind == "aggregate" for event in trace.events)
     assert trace.reward("success") == 1.0
 
@@ -121,7 +125,7 @@ def test_the_scripts_fill_the_table_rightly(script: str, seed: int) -> None:
 
 
 def test_what_workers_leave_is_done_by_the_lead() -> None:
-    lazy = Scripted(lambda ask: ask.candidates[-1])
+    lazy = Scripted(lambda ask: RETURN)
     (trace,) = rollout(Gather(), {**gather_scripts.team(), "worker": lazy}, [0])
     assert sum(event.kind == "spawn" for event in trace.events) == 4
     assert trace.reward("success") == 1.0
@@ -202,13 +206,13 @@ def test_menus_are_small_and_typed(seed: int) -> None:
 def test_the_lead_may_send_halves_of_the_most() -> None:
     decision = run(Gather(workers=299, entities=299, attributes=1)).events[0].decision
     assert decision is not None
-    assert decision.candidates[3:] == (
+    assert {choice for choice in decision.candidates if not choice.startswith("search ")} == {
         "spawn thirty-eight",
         "spawn seventy-five",
         "spawn one hundred fifty",
         "spawn two hundred ninety-nine",
-        "submit",
-    )
+        "submit as is",
+    }
 
 
 def test_shares_are_disjoint_and_complete() -> None:
@@ -281,7 +285,7 @@ def test_names_are_distinct_and_mean_nothing() -> None:
 def test_instances_do_not_depend_on_the_hash_seed() -> None:
     code = (
         "from msgspec.json import encode; from stretto.trace import content_hash;"
-        "from stretto.tasks.gather import Gather, instance_of;"
+        "from stretto.tasks.gather import RETURN, SUBMIT, Gather, instance_of;"
         "print(content_hash(encode(instance_of(Gather())).decode()))"
     )
     here = content_hash(encode(instance_of(Gather())).decode())

@@ -10,7 +10,7 @@ from stretto.tasks.gather import Gather, flaw_of, instance_of
 from stretto.tasks.gather_blame import Blame, blame
 from stretto.tasks.gather_instance import standing
 from stretto.tasks.gather_scripts import ROLES, scripts
-from stretto.tasks.scripts import everyone
+from stretto.tasks.scripts import everyone, offered
 from stretto.tasks.topology import NAMES
 from stretto.team.engine import rollout
 from stretto.team.interventions import Replace
@@ -143,7 +143,9 @@ def test_what_a_worker_meant_is_on_record_and_what_it_wrote_is_in_the_table():
 
 def test_nobody_is_to_blame_without_a_fault_or_without_a_write():
     assert blame(Gather(), play(Gather())) is None
-    lazy = everyone(ROLES, Scripted(lambda ask: ask.candidates[-1]))
+    lazy = everyone(
+        ROLES, Scripted(lambda ask: offered(ask, "submit", "return", "leave", "drop")[0])
+    )
     for fault in ("read", "report"):
         task = Gather(fault=fault)
         assert blame(task, rollout(task, lazy, [0])[0]) is None

@@ -12,7 +12,7 @@ from stretto.tasks.conformance import check_task
 from stretto.tasks.gather import MOST_HITS, MOST_WRITES, Gather, instance_of
 from stretto.tasks.gather_instance import standing
 from stretto.tasks.gather_scripts import ROLES, scripts
-from stretto.tasks.scripts import everyone
+from stretto.tasks.scripts import everyone, offered
 from stretto.team.engine import rollout
 
 CROWDED = {"redundancy": 10.0, "wrong": 1.0}
@@ -54,12 +54,11 @@ def test_a_crowded_cell_by_hand():
     assert len(second["hits"]) == 2 and "more" not in second
     assert first["hits"].keys() | second["hits"].keys() == instance_of(task).documents.keys()
     shown = turns(play(task))
-    assert shown[0][1].candidates == (f"search {cell}", "spawn one", "submit")
+    assert set(shown[0][1].candidates) == {f"search {cell}", "spawn one", "submit as is"}
     found = "; ".join(f"{name}, {title}" for name, title in first["hits"].items())
     assert shown[1][0] == f"Open: one cell.\nSearched: {cell}.\nFound: {found}."
-    assert shown[1][1].candidates == (
-        *(f"read {name}" for name in first["hits"]), "more", "submit",
-    )  # fmt: skip
+    reads = {f"read {name}" for name in first["hits"]}
+    assert set(shown[1][1].candidates) == {*reads, "more", "submit as is"}
     texts = [e for e in play(task).events if e.kind == "tool_result" and e.tool == "search"]
     assert [play(task).text(e.content).endswith("; and more") for e in texts] == [True, False]
     assert shown[-2][1].choice == f"write {cell} {truth}"
@@ -101,15 +100,10 @@ def test_the_oracle_is_perfect_on_every_instance(size, script):
 
 
 def test_of_many_values_those_of_the_best_sources_are_offered():
-    """Who has read everything of a cell that seven values are stated of can still write the best.
-
-    They stand in the order in which they were read, which says nothing.
-    """
+    """Who has read all of a cell that seven values are stated of can still write the best."""
 
     def keen(ask):
-        order = ("read ", "more", "write ", "search ")
-        found = [c for verb in order for c in ask.candidates if c.startswith(verb)]
-        return found[0] if found else ask.candidates[-1]
+        return offered(ask, "read", "more", "write", "search", "submit", "return")[0]
 
     task = Gather(entities=1, attributes=1, cells_per_document=1, seed=5, **CROWDED)
     ((cell, truth),) = instance_of(task).truth.items()

@@ -12,9 +12,10 @@ from msgspec.structs import replace
 from stretto.errors import StrettoError
 from stretto.policies.scripted import Scripted
 from stretto.tasks.conformance import check_task
-from stretto.tasks.gather import Gather, instance_of
+from stretto.tasks.gather import RETURN, Gather, instance_of
 from stretto.tasks.gather_scripts import scripts, team
-from stretto.tasks.scripts import score
+from stretto.tasks.menus import size_of
+from stretto.tasks.scripts import offered, score
 from stretto.tasks.topology import NAMES, copied_to, seating
 from stretto.team.engine import rollout
 from stretto.team.interventions import Force, Null
@@ -22,7 +23,7 @@ from stretto.team.what_if import what_if
 
 ALL = pytest.mark.parametrize("name", NAMES)
 ONE_CELL = {"entities": 1, "attributes": 1, "cells_per_document": 1, "redundancy": 1}
-LAZY = Scripted(lambda ask: ask.candidates[-1])
+LAZY = Scripted(lambda ask: RETURN)
 
 
 def play(task, policies=None, seed=0):
@@ -221,7 +222,7 @@ def some_at_a_time():
     class Lead:
         def decide(self, asks):
             (ask,) = asks
-            spawns = [c for c in ask.candidates if c.startswith("spawn")][-2:]
+            spawns = sorted(offered(ask, "spawn"), key=lambda choice: size_of(choice[6:]))[-2:]
             if "read memory" in ask.candidates or not spawns:
                 return rest.decide(asks)
             return Scripted(lambda _: spawns[0]).decide(asks)
@@ -260,7 +261,8 @@ def test_a_shared_memory_by_hand():
         ("0", "tool_result", "submit"),
         ("0", "stop", None),
     ]
-    assert [menu for _, menu in seen(trace, "0")][1:] == [("read memory", "submit"), ("submit",)]
+    menus = [set(menu) for _, menu in seen(trace, "0")]
+    assert menus[1:] == [{"read memory", "submit as is"}, {"submit as is"}]
     ((cell, value),) = instance_of(task).truth.items()
     (read,) = [e for e in trace.events if e.kind == "tool_result" and e.tool == "memory.read"]
     assert trace.text(read.content) == f"Filled: {cell} {value}."
@@ -279,7 +281,7 @@ def test_a_memory_says_what_is_new_since_it_was_read():
 
 def test_a_lead_that_reads_no_memory_knows_of_nothing():
     task = Gather(topology="harness", entities=2)
-    blunt = Scripted(lambda ask: next((c for c in ask.candidates if "spawn" in c), "submit"))
+    blunt = Scripted(lambda ask: offered(ask, "spawn", "submit")[0])
     trace = play(task, {**team(), "worker": LAZY, "lead": blunt})
     assert not [e for e in trace.events if e.tool == "memory.read"]
     assert trace.reward("outcome") == 0.0

@@ -8,9 +8,9 @@ check_task(Hops(width=3, depth=2))
 ```
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from math import sqrt
+from math import hypot, sqrt
 from re import sub
 from statistics import fmean, pstdev
 
@@ -18,9 +18,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from stretto.errors import StrettoError
+from stretto.policies.scripted import Scripted
 from stretto.tasks import build
 from stretto.tasks.menus import shuffled
-from stretto.tasks.scripts import NAMES, Yardstick, normalised, score, scripts_of, yardstick_of
+from stretto.tasks.scripts import (
+    NAMES,
+    Yardstick,
+    everyone,
+    normalised,
+    score,
+    scripts_of,
+    yardstick_of,
+)
+from stretto.tasks.shortcuts import common_words, shortcuts
 from stretto.team.engine import rollout
 from stretto.team.interventions import ARRIVALS, Force, Intervention, Null
 from stretto.team.noise import key_of
@@ -38,7 +48,11 @@ SOLVED = 0.95
 ERRORS = 4.0
 """Standard errors within which a mean must lie."""
 SIBLINGS = 8
-"""Instances of its kind that the blind play."""
+"""Instances of its kind that the blind play, and whoever reads nothing but the menu."""
+MORE_SIBLINGS = 32
+"""Instances that the latter play where the first ones do not rule out that they solve the kind."""
+HOPEFUL = 0.5
+"""From here on between chance (0) and the oracle (1) they do not."""
 CHANGES = 12
 """Events of an episode that are changed, one at a time."""
 
@@ -64,6 +78,8 @@ class Conformance(Struct, frozen=True):
     """Expected score of chance; exact where the family knows it."""
     normalised: Mapping[str, float]
     """Each score between chance (0) and the oracle (1)."""
+    shortcuts: Mapping[str, float]
+    """The same of every policy of `stretto.tasks.shortcuts`, over several instances of the kind."""
 
 
 def check_task(task: Task, episodes: int = EPISODES) -> Conformance:
@@ -72,8 +88,9 @@ def check_task(task: Task, episodes: int = EPISODES) -> Conformance:
     1. The oracle reaches the best expected score, and chance at most `CHANCE` of the way there.
     2. No word of the answer stands in what an agent sees, or may choose, before anything but its
        brief reached it.
-    3. Who sees nothing does not solve instances of its kind, and who tells nobody anything does not
-       solve it, unless that is its control; then they must.
+    3. Who sees nothing, or nothing but the menu (`stretto.tasks.shortcuts`), does not solve
+       instances of its kind, and who tells nobody anything does not solve it, unless that is its
+       control; then `blind` and `silent` must.
     4. One seed gives one trace, alone or beside others; a replay diverges nowhere, with or without
        the texts.
     5. Other names of agents and of things change no choice of a script.
@@ -89,13 +106,16 @@ def check_task(task: Task, episodes: int = EPISODES) -> Conformance:
     runs = {name: rollout(task, policies[name], range(episodes)) for name in policies}
     scored = {**runs, "blind": _blind_runs(task, episodes)}
     measured = {name: _measure(task, name, traces, yard.priced) for name, traces in scored.items()}
-    chance = _chance(task, yard, policies["random"], episodes)
+    guess = _chance(task, yard, policies["random"], episodes)
+    chance = guess.mean
+    _require(chance < yard.best, "chance is as good as the oracle", task)
     found = Conformance(
         {name: each.mean for name, each in measured.items()},
         chance,
         {name: normalised(each.mean, chance, yard.best) for name, each in measured.items()},
+        _check_shortcuts(task, yard, chance, [runs["oracle"][0], runs["random"][0]]),
     )
-    _check_scores(task, yard, measured, found)
+    _check_scores(task, yard, measured, found, guess.error)
     for name in policies:
         _check_hidden(task, yard, runs[name][0])
         _check_replay(task, policies[name], runs[name][0])
@@ -105,12 +125,12 @@ def check_task(task: Task, episodes: int = EPISODES) -> Conformance:
     return found
 
 
-def _chance(task: Task, yard: Yardstick, random: Mapping[str, Policy], episodes: int) -> float:
+def _chance(task: Task, yard: Yardstick, random: Mapping[str, Policy], episodes: int) -> Measured:
     """Expected score of chance: exact, or from episodes that are not measured."""
     if yard.random is not None:
-        return yard.random
+        return Measured(yard.random, error=0.0, episodes=0)
     others = rollout(task, random, range(episodes, 3 * episodes))
-    return _measure(task, "random", others, yard.priced).mean
+    return _measure(task, "random", others, yard.priced)
 
 
 def _measure(task: Task, name: str, traces: Sequence[Trace], priced: bool) -> Measured:
@@ -123,45 +143,93 @@ def _measure(task: Task, name: str, traces: Sequence[Trace], priced: bool) -> Me
             raise StrettoError(f"an episode of {name} has no outcome", task.id)
         _require(0 <= outcome <= 1, f"{name} has outcome {outcome}", task)
         scores.append(value)
+    return _measured(scores)
+
+
+def _measured(scores: Sequence[float]) -> Measured:
     return Measured(fmean(scores), pstdev(scores) / sqrt(len(scores)), len(scores))
 
 
 def _blind_runs(task: Task, episodes: int) -> list[Trace]:
     """The blind at this instance and its siblings: by luck, one plan can fit one instance."""
-    spec = task.spec
-    tasks = [task]
-    if "seed" in spec:
-        more = range(1, SIBLINGS)
-        tasks += [build({**spec, "seed": spec["seed"] + number}) for number in more]
+    tasks = _siblings(task, range(SIBLINGS)) or [task]
     seeds = range(max(2, episodes // len(tasks)))
     return [trace for each in tasks for trace in rollout(each, scripts_of(each)["blind"], seeds)]
 
 
+def _siblings(task: Task, numbers: Iterable[int]) -> list[Task]:
+    """Instances of one kind, of which this one is number 0; none where instances have no seed."""
+    spec = task.spec
+    if "seed" not in spec:
+        return []
+    return [build({**spec, "seed": spec["seed"] + number}) for number in numbers]
+
+
 def _check_scores(
-    task: Task, yard: Yardstick, measured: Mapping[str, Measured], found: Conformance
+    task: Task,
+    yard: Yardstick,
+    measured: Mapping[str, Measured],
+    found: Conformance,
+    error: float,
 ) -> None:
-    _require(found.chance < yard.best, "chance is as good as the oracle", task)
+    """`error` is the standard error of `found.chance`."""
     scale = yard.best - found.chance
-
-    def slack(name: str, expected: float) -> float:
-        """Luck: of the sample, or of a score in [0, 1] that is right on average so often."""
-        each = measured[name]
-        spread = sqrt(max(0.0, expected * (1 - expected)) / each.episodes)
-        return ERRORS * max(each.error, spread if yard.best < 1 else 0.0)
-
     gap = abs(measured["oracle"].mean - yard.best)
-    allowed = slack("oracle", yard.best) + 1e-9
+    allowed = _luck(measured["oracle"], yard.best, yard) + 1e-9
     _require(gap <= allowed, f"the oracle scores {measured['oracle'].mean}", task)
     reached = found.normalised["random"]
-    most = CHANCE + slack("random", found.chance) / scale
+    luck = hypot(_luck(measured["random"], found.chance, yard), ERRORS * error)
+    most = CHANCE + luck / scale
     _require(reached <= most, f"chance scores {reached:.3f}, normalised", task)
     for name in ("blind", "silent"):
-        reached, luck = found.normalised[name], slack(name, found.chance) / scale
+        reached, luck = found.normalised[name], _luck(measured[name], found.chance, yard) / scale
         if name in yard.solved_by:
             fine, what = reached >= SOLVED - luck, "does not solve"
         else:
-            fine, what = reached < SOLVED + luck, "solves"
+            fine, what = reached < max(SOLVED, luck), "solves"
         _require(fine, f"{name} {what} it ({reached:.3f})", task)
+
+
+def _luck(each: Measured, expected: float, yard: Yardstick) -> float:
+    """Luck: of the sample, or of a score in [0, 1] that is right on average so often."""
+    spread = sqrt(max(0.0, expected * (1 - expected)) / each.episodes)
+    return ERRORS * max(each.error, spread if yard.best < 1 else 0.0)
+
+
+def _check_shortcuts(
+    task: Task, yard: Yardstick, chance: float, traces: Sequence[Trace]
+) -> Mapping[str, float]:
+    """What those reach, normalised, who read nothing but the menu.
+
+    One that does badly at the first siblings plays no more; the others play at `MORE_SIBLINGS`.
+    """
+    (kin,) = _siblings(task, [1]) or [task]
+    (other,) = rollout(kin, scripts_of(kin)["oracle"], [1])
+    rules = shortcuts(common_words(traces, [other]), len(traces[0].events))
+    reached: dict[str, float] = {}
+    for name, rule in rules.items():
+        policies = everyone(task.harness.roles, Scripted(rule, name))
+        scores = _earned(task, yard, policies, range(SIBLINGS))
+        if normalised(fmean(scores), chance, yard.best) >= HOPEFUL:
+            scores += _earned(task, yard, policies, range(SIBLINGS, MORE_SIBLINGS))
+        found = _measured(scores)
+        reached[name] = normalised(found.mean, chance, yard.best)
+        luck = _luck(found, chance, yard) / (yard.best - chance)
+        fine = reached[name] < max(SOLVED, luck) or {"blind", name} & yard.solved_by
+        _require(bool(fine), f'the shortcut "{name}" solves it ({reached[name]:.3f})', task)
+    return reached
+
+
+def _earned(
+    task: Task, yard: Yardstick, policies: Mapping[str, Policy], numbers: Sequence[int]
+) -> list[float]:
+    """Scores at some siblings, one episode each; one that never ends has earned nothing."""
+    tasks = _siblings(task, numbers) or [task] * len(numbers)
+    scores: list[float] = []
+    for each, seed in zip(tasks, numbers, strict=True):
+        (trace,) = rollout(each, policies, [seed])
+        scores.append(score(each, trace, yard.priced) or 0.0)
+    return scores
 
 
 def _check_hidden(task: Task, yard: Yardstick, trace: Trace) -> None:

@@ -32,7 +32,7 @@ from stretto.tasks.gather_instance import (
 )
 from stretto.tasks.gather_oracle import score_table
 from stretto.tasks.gather_world import Mind, Notes, World, apply, new_world
-from stretto.tasks.menus import shares, size_of, team_sizes
+from stretto.tasks.menus import deal, shares, size_of, team_sizes
 from stretto.tasks.parameters import Seeded, require
 from stretto.tasks.reporting import MEMORY, hand_up, peers, report_choice, say_nothing, written_down
 from stretto.tasks.topology import (
@@ -46,6 +46,7 @@ from stretto.tasks.topology import (
     require_topology,
 )
 from stretto.tasks.words import number_word
+from stretto.team.noise import key_of
 from stretto.team.protocols import (
     Aggregate,
     Call,
@@ -68,6 +69,12 @@ MOST_SEARCHES = 3
 """Most cells that are offered for a search at once."""
 MOST_WRITES = 4
 """Most values that are offered for writing at once."""
+SUBMIT, RETURN = "submit as is", "return as is"
+"""What ends the work of the lead, and of a worker.
+
+Longer than a reading and shorter than a search, in letters and in words: whoever takes the longest
+or the shortest choice gets nowhere.
+"""
 READ_SECONDS = 2.0
 """Virtual seconds that reading a document takes."""
 
@@ -142,7 +149,10 @@ class Gather(Seeded, frozen=True, forbid_unknown_fields=True, kw_only=True):
         apply(world, event)
 
     def choose(self, world: World, team: Team, agent: AgentState) -> Choice | None:
-        """An agent decides after every step of its own, and not while it waits for others."""
+        """An agent decides after every step of its own, and not while it waits for others.
+
+        The order of its menu says nothing: it is dealt by instance, agent and turn.
+        """
         if agent.open_children:
             return None
         mind = world.minds[agent.id]
@@ -158,7 +168,8 @@ class Gather(Seeded, frozen=True, forbid_unknown_fields=True, kw_only=True):
             if mind.untold and self.topology == "harness":
                 options.append(("act", "read memory"))
             options += [("spawn", f"spawn {size}") for size in self._team_sizes(mind, agent)]
-        options.append(("stop", "submit" if agent.id == ROOT else "return"))
+        options.append(("stop", SUBMIT if agent.id == ROOT else RETURN))
+        deal(options, key_of(self.seed, f"menu {agent.id}#{mind.turns}"))
         types, candidates = zip(*options, strict=True)
         return Choice(_observe(mind, writes), candidates, types)
 

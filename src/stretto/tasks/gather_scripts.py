@@ -17,9 +17,10 @@ on its cell in the end, so they fill the table rightly, whatever the instance.
 from collections.abc import Iterator, Mapping
 
 from stretto.policies.scripted import Scripted
-from stretto.tasks.gather import Gather, instance_of
+from stretto.tasks.gather import RETURN, SUBMIT, Gather, instance_of
 from stretto.tasks.gather_instance import standing
-from stretto.tasks.scripts import Yardstick, anybody, blind, everyone
+from stretto.tasks.menus import size_of
+from stretto.tasks.scripts import Yardstick, anybody, blind, everyone, offered
 from stretto.tasks.topology import CRITIC, LEAD, SUBLEAD, WORKER
 from stretto.team.protocols import Ask, Policy
 
@@ -67,20 +68,21 @@ def random() -> Mapping[str, Policy]:
 
 
 def _send_or_work(ask: Ask) -> str:
-    candidates = ask.candidates
-    if candidates[0] in ("report", "pass"):
-        return candidates[0]
-    if "read memory" in candidates:
-        return "read memory"
-    largest = candidates[-2:][0]  # team sizes stand before the last candidate
-    return largest if largest.startswith("spawn ") else _work(ask)
+    for wanted in ("report", "pass", "read memory"):
+        if wanted in ask.candidates:
+            return wanted
+    return _largest(ask) or _work(ask)
+
+
+def _largest(ask: Ask) -> str | None:
+    """The choice that sends most workers, if any."""
+    return max(offered(ask, "spawn"), key=lambda choice: size_of(choice[6:]), default=None)
 
 
 def _hasty(ask: Ask) -> str:
     """Write what was read, else read what was found, else search on, else finish or hand up."""
-    verbs = ("spawn ", "write ", "read ", "search ", "report", "pass")
-    found = [c for verb in verbs for c in ask.candidates if c.startswith(verb)]
-    return found[0] if found else ask.candidates[-1]
+    found = offered(ask, "write", "read", "search", "report", "pass")
+    return _largest(ask) or (found[0] if found else _end(ask))
 
 
 def _work(ask: Ask) -> str:
@@ -95,8 +97,13 @@ def _work(ask: Ask) -> str:
         return "more"
     if best_note:
         return best_note
-    searches = (candidate for candidate in ask.candidates if candidate.startswith("search "))
-    return next(searches, ask.candidates[-1])
+    searches = offered(ask, "search")
+    return searches[0] if searches else _end(ask)
+
+
+def _end(ask: Ask) -> str:
+    """The choice that ends the agent's work."""
+    return SUBMIT if SUBMIT in ask.candidates else RETURN
 
 
 def _parse(prompt: str) -> tuple[str, dict[str, str], list[tuple[str, str, str]]]:

@@ -43,6 +43,8 @@ class Mind:
     """Its place in its team."""
     team: int = 0
     """Size of its team, where it has peers that it could tell."""
+    turns: int = 0
+    """How often it has decided."""
 
 
 @dataclass(slots=True)
@@ -67,6 +69,8 @@ def new_world(instance: Instance) -> World:
 def apply(world: World, event: Event) -> None:
     """Tell the agent that the event reached what it says, and fill the shared table."""
     match event.kind:
+        case "decision":
+            world.minds[event.agent].turns += 1
         case "spawn":
             _delegated(world, event)
         case "tool_result":

@@ -17,7 +17,7 @@ from stretto.policies.scripted import Scripted
 from stretto.tasks.jury import COLOURS, Jury, case_of
 from stretto.tasks.jury_accuracy import accuracy
 from stretto.tasks.jury_oracle import vote_on
-from stretto.tasks.scripts import Yardstick, anybody, blind, everyone
+from stretto.tasks.scripts import Yardstick, anybody, blind, everyone, offered
 from stretto.team.protocols import Ask, Policy
 
 Vote = Callable[[list[tuple[str, str]], tuple[str, ...]], str]
@@ -29,7 +29,7 @@ def scripts(task: Jury) -> Mapping[str, Mapping[str, Policy]]:
     rules: Mapping[str, Callable[[Ask], str]] = {
         "oracle": partial(_decide, vote=partial(_weigh, task), say=True),
         "greedy": partial(_decide, vote=_count, say=True),
-        "solo": lambda ask: ask.candidates[-1],
+        "solo": lambda ask: offered(ask, "vote")[-1],
         "silent": partial(_decide, vote=_count, say=False),
         "blind": blind,
         "random": anybody,
@@ -53,11 +53,12 @@ def _decide(ask: Ask, vote: Vote, say: bool) -> str:
         if wanted in candidates:
             return wanted
     lines = [line.rstrip(".").partition(": ") for line in ask.prompt.splitlines()]
-    if candidates[0] in ("report", "pass"):
-        return candidates[0] if say else candidates[1]
-    if candidates[-1] == "stay silent":
+    handed = offered(ask, *(("report", "pass") if say else ("leave", "drop")))
+    if handed:
+        return handed[0]
+    if "stay silent" in candidates:
         saw = lines[0][2].split(", ")[0]
-        return f"say {saw}" if say and saw else candidates[-1]
+        return f"say {saw}" if say and saw else "stay silent"
     claims = [(rest.split(", ")[0], rest.split(", ")[1]) for _, _, rest in lines if rest]
     return f"vote {vote(claims, candidates)}"
 

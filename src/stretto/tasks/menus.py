@@ -38,6 +38,17 @@ def shuffled(items: Collection[str], seed: int, what: str) -> list[str]:
     return sorted(items, key=lambda item: key_of(seed, f"{what} {item}"))
 
 
+def deal(items: list[Item], key: int) -> None:
+    """Put the items, in place, into an order that says nothing, fixed by a 64-bit key.
+
+    Cheaper than `shuffled`: one key for all (Fisher and Yates, the key being read as digits of
+    mixed radix). Every order of up to 17 items is as likely as any other, to one part in 10⁴.
+    """
+    for last in range(len(items) - 1, 0, -1):
+        key, place = divmod(key, last + 1)
+        items[last], items[place] = items[place], items[last]
+
+
 def invented(seed: int, family: str, count: int) -> list[str]:
     """So many distinct names that mean nothing."""
     base = key_of(seed, family)

@@ -40,7 +40,10 @@ class Yardstick(Struct, frozen=True, kw_only=True):
     names: frozenset[str] = frozenset()
     """Invented names: another name in the place of each must change nothing."""
     solved_by: frozenset[str] = frozenset()
-    """Scripts without sight or communication that must solve this task by design: its control."""
+    """Scripts without sight or communication that must solve this task by design: its control.
+
+    Also names of `stretto.tasks.shortcuts` that may solve it; where `blind` must, all may.
+    """
     priced: bool = False
     """Whether outcomes are meant less the prices of spawns and seconds."""
 
@@ -90,6 +93,19 @@ def blind(ask: Ask) -> str:
     """A candidate by the number of the agent's turn, whatever the agent sees."""
     turn = ask.event.rpartition("#")[2]
     return ask.candidates[key_of(0, f"turn {turn}") % len(ask.candidates)]
+
+
+def offered(ask: Ask, *verbs: str) -> list[str]:
+    """The candidates that begin with one of these verbs, in the order of the verbs.
+
+    Scripts find their choice so, not by its place in the menu, which may say nothing.
+    """
+    return [
+        candidate
+        for verb in verbs
+        for candidate in ask.candidates
+        if candidate.partition(" ")[0] == verb
+    ]
 
 
 def _function(task: Task, name: str) -> Callable[[Task], Any]:
