@@ -394,3 +394,28 @@ def test_a_hundred_members():
     trace = run(task)
     assert trace.reward("success") == 1.0
     assert len(trace.events) > 4_000
+
+
+@pytest.mark.parametrize("name", ["swarm", "centralized", "debate"])
+def test_the_order_of_what_is_recorded_at_once_changes_no_value(name):
+    """Messages before the spawns of their readers, and backwards within every second."""
+    task = Agree(members=5, topology=name, fault="lie")
+    trace = run(task)
+    mixed = sorted(reversed(trace.events), key=lambda event: event.start)
+    early = sorted(trace.events, key=lambda event: event.kind != "message")
+    for events in (mixed, early):
+        other = replace(trace, events=tuple(events))
+        assert new_facts(other) == new_facts(trace)
+    assert sum(new_facts(trace).values()) == 5 * 4
+
+
+def test_names_of_members_change_no_value():
+    task = Agree(members=5, fault="lie")
+    trace = run(task)
+    other = replace(
+        trace,
+        events=tuple(replace(e, agent=f"a{e.agent}", to=e.to and f"a{e.to}") for e in trace.events),
+    )
+    assert new_facts(other) == new_facts(trace)
+    told = blame(task, trace)
+    assert blame(task, other) == replace(told, agent=f"a{told.agent}")

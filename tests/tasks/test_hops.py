@@ -426,3 +426,50 @@ def test_a_thousand_events():
     assert len(trace.events) > 1_000
     assert trace.reward("success") == 1.0
     assert hops_oracle.best_plan(task).workers == 100
+
+
+# ---- edited traces
+
+
+def repeated(trace, tool):
+    """Every answer of a tool twice, the copy right behind it."""
+    events = []
+    for event in trace.events:
+        same = event.kind == "tool_result" and event.tool == tool
+        events += [event, replace(event, id=f"{event.id}x")] if same else [event]
+    return replace(trace, events=tuple(events))
+
+
+@pytest.mark.parametrize("tool", ["memory.write", "memory.read", "lookup"])
+def test_what_is_asked_or_written_twice_is_no_second_report(tool):
+    task = Hops(width=4, worker_cost=0.0, topology="harness")
+    trace = run(task)
+    assert sum(report_values(task, trace).values()) == 1.0
+    assert report_values(task, repeated(trace, tool)) == report_values(task, trace)
+
+
+def test_an_answer_that_comes_twice_leads_no_further():
+    task = Hops(width=2)
+    trace = run(task, "solo")
+    worlds = [task.begin(0), task.begin(0)]
+    for world, events in zip(worlds, (trace.events, repeated(trace, "lookup").events), strict=True):
+        for event in events:
+            task.apply(world, event)
+    assert worlds[0].answers == worlds[1].answers
+    assert task.scores(worlds[1]) == trace_scores(trace)
+
+
+def trace_scores(trace):
+    return {score.channel: score.value for score in trace.scores}
+
+
+@pytest.mark.parametrize("name", topology.NAMES)
+def test_no_certain_plan_is_faster_than_the_makespan(name):
+    """The oracle takes just so long; a shared memory is used only where that is faster."""
+    for width in (1, 2, 5):
+        task = Hops(width=width, depth=2, topology=name, worker_cost=0.0, second_cost=0.02)
+        workers = hops_oracle.best_plan(task).workers
+        assert run(task).events[-1].start == pytest.approx(makespan(task, max(workers, 1)))
+    memory = 0.2 if name == "harness" else 0.0
+    assert makespan(Hops(width=4, depth=2, topology=name), 4) == pytest.approx(3.0 + memory)
+    assert makespan(Hops(width=4, depth=2, topology=name), 1) == 9.0

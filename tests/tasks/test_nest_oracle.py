@@ -1,5 +1,6 @@
 """What is exact about a nest: sums over its jobs, by hand, by brute force, and by scripts."""
 
+from collections.abc import Callable
 from itertools import permutations
 from statistics import fmean
 
@@ -190,3 +191,68 @@ def test_a_family_with_prices_only_is_refused(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(nest_oracle, "yardstick_of", lambda task: Yardstick(best=1.0, priced=True))
     with pytest.raises(StrettoError, match="only its outcome less prices is known"):
         optimum(MIXED)
+
+
+def called(trace: Trace, name: Callable[[str], str]) -> Trace:
+    """The same episode, its agents called otherwise."""
+
+    def new(text: str) -> str:
+        agent, mark, number = text.partition("#")
+        return name(agent) + mark + number
+
+    events = (
+        replace(e, id=new(e.id), agent=new(e.agent), to=None if e.to is None else new(e.to))
+        for e in trace.events
+    )
+    agents = (replace(a, id=new(a.id), parent=a.parent and new(a.parent)) for a in trace.agents)
+    edges = (replace(e, src=new(e.src), dst=new(e.dst)) for e in trace.edges)
+    return replace(trace, agents=tuple(agents), events=tuple(events), edges=tuple(edges))
+
+
+def siblings(agent: str) -> str:
+    return {"0/0": "0/1", "0/1": "0/0"}.get(agent, agent)
+
+
+def numbered(agent: str) -> str:
+    return f"agent {sum(map(ord, agent)) * 1_000 + len(agent)}.{agent[::-1]}"
+
+
+@pytest.mark.parametrize("name", [siblings, numbered])
+@pytest.mark.parametrize("topology", ["centralized", "harness", "planner_executor_critic"])
+def test_names_of_agents_move_nothing(name: Callable[[str], str], topology: str) -> None:
+    task = replace(MIXED, topology=topology, fault="job")
+    trace = run(task)
+    other = called(trace, name)
+
+    def new(event: str) -> str:
+        agent, _, number = event.partition("#")
+        return f"{name(agent)}#{number}"
+
+    before, after = exact(task, trace), exact(task, other)
+    assert after.agents == {name(agent): value for agent, value in before.agents.items()}
+    assert after.messages == {new(event): value for event, value in before.messages.items()}
+    assert after.blame == {job: (name(a), new(e)) for job, (a, e) in before.blame.items()}
+    assert (after.optimum, after.schedule) == (before.optimum, before.schedule)
+    pairs = zip(played(task, trace), played(task, other), strict=True)
+    assert all(one.trace == two.trace for one, two in pairs)
+
+
+def test_events_may_have_ids_of_their_own() -> None:
+    """Agents are called otherwise, and the events' ids are what they were."""
+    trace = run(MIXED)
+    other = called(trace, numbered)
+    kept = (replace(e, id=old.id) for e, old in zip(other.events, trace.events, strict=True))
+    other = replace(other, events=tuple(kept), edges=trace.edges)
+    assert exact(MIXED, other).messages == exact(MIXED, trace).messages
+
+
+def test_an_event_that_does_not_fit_is_named() -> None:
+    trace = run(MIXED)
+    spawn = next(event for event in trace.events if event.kind == "spawn")
+    rest = tuple(event for event in trace.events if event is not spawn)
+    lost = next(event for event in rest if event.agent == spawn.to)
+    with pytest.raises(StrettoError, match=f"{lost.id}: this event does not fit"):
+        exact(MIXED, replace(trace, events=rest))
+    twice = tuple(e for event in trace.events for e in [event] * (1 + (event is spawn)))
+    with pytest.raises(StrettoError, match=spawn.id):
+        exact(MIXED, replace(trace, events=twice))

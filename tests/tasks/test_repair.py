@@ -29,7 +29,7 @@ from stretto.team.engine import rollout
 from stretto.team.interventions import Null
 from stretto.team.replay import replay
 from stretto.team.what_if import what_if
-from stretto.trace import Trace
+from stretto.trace import Event, Trace
 
 ONE = Repair(layers=1, healthy=0)
 SMALL = Repair(layers=3, wide=2, healthy=1)
@@ -274,3 +274,23 @@ def test_mistakes_are_named(parameters: Mapping[str, object], message: str) -> N
     with pytest.raises(StrettoError) as caught:
         build({"family": "repair", **parameters})
     assert str(caught.value).startswith(message)
+
+
+def happened(kind: str, tool: str, start: float, **attrs: object) -> Event:
+    return Event(id="0#0", kind=kind, agent="0", start=start, tool=tool, attrs=attrs)
+
+
+def test_tests_say_nothing_of_a_patch_that_came_while_they_ran() -> None:
+    """A run that began before the patch was merged has no result; one that began then has."""
+    task = Repair(layers=1, wide=1, healthy=0)
+    (name,) = instance_of(task).failing
+    world = task.begin(0)
+    right = instance_of(task).modules[name].right
+    facts = {"module": name, "patch": right, "written": right, "refused": ""}
+    task.apply(world, happened("tool_result", "edit", 2.0, **facts))
+    for begun, found in ((1.5, None), (2.0, True)):
+        tests = task.call(world, happened("tool_call", "run_tests", begun, module=name), 0)
+        assert tests.attrs["passes"] is found
+        listed = task.call(world, happened("tool_call", "list", begun), 0)
+        assert listed.attrs["board"] == {name: found is True}
+        assert listed.attrs["errors"] == ([] if found else [name])

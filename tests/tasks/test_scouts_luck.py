@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from stretto.errors import StrettoError
 from stretto.policies.scripted import Scripted
 from stretto.tasks.scouts import Scouts
 from stretto.tasks.scouts_luck import expected_outcome, expected_score
-from stretto.tasks.scouts_oracle import scouts_oracle
+from stretto.tasks.scouts_oracle import blame, scouts_oracle
 from stretto.tasks.scripts import score, scripts_of, yardstick_of
 from stretto.tasks.topology import NAMES
 from stretto.team.engine import rollout
@@ -148,3 +149,41 @@ def test_the_expected_outcome_is_the_outcome_on_average(task):
     traces = rollout(task, scripts_of(task)["random"], range(500))
     gaps = [trace.reward("outcome") - expected_outcome(task, trace) for trace in traces]
     assert abs(np.mean(gaps)) < 4 * standard_error(gaps)
+
+
+# ---- edited traces
+
+
+def twice(trace, wanted):
+    """Every wanted event twice, the copy with a new id right behind it."""
+    events = []
+    for event in trace.events:
+        events += [event, replace(event, id=f"{event.id}x")] if wanted(event) else [event]
+    return replace(trace, events=tuple(events))
+
+
+@pytest.mark.parametrize("topology", NAMES)
+@pytest.mark.parametrize("script", ["oracle", "random"])
+def test_a_report_that_is_there_twice_is_one_vote(topology, script):
+    task = replace(GAME, topology=topology, width=4, horizon=12)
+    for seed in range(4):
+        (trace,) = rollout(task, scripts_of(task)[script], [seed])
+        for wanted in (
+            lambda event: event.kind in ("return", "message"),
+            lambda event: event.tool in ("memory.write", "memory.read"),
+        ):
+            copied = twice(trace, wanted)
+            assert expected_score(task, copied) == expected_score(task, trace)
+            assert expected_outcome(task, copied) == expected_outcome(task, trace)
+            lied = replace(task, fault="lie")
+            (false,) = rollout(lied, scripts_of(lied)[script], [seed])
+            assert blame(lied, twice(false, wanted)) == blame(lied, false)
+
+
+def test_a_decision_that_was_not_on_offer_is_named():
+    task = BENCH[0]
+    (trace,) = rollout(task, scripts_of(task)["oracle"], [0])
+    first = next(event for event in trace.events if event.decision)
+    late = replace(trace, events=(*(e for e in trace.events if e is not first), first))
+    with pytest.raises(StrettoError, match=first.id):
+        expected_score(task, late)

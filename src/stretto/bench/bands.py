@@ -66,7 +66,7 @@ SIZES: Mapping[str, Mapping[str, Spec]] = {
     "repair": {
         "10": {"layers": 1, "wide": 1, "healthy": 0, "workers": 1},
         "100": {"layers": 3, "wide": 3, "healthy": 1, "workers": 2},
-        "1000": {"layers": 8, "wide": 6, "workers": 6},
+        "1000": {"layers": 8, "wide": 7, "workers": 6},
         "more": {"layers": 8, "wide": 60, "workers": 30, "worker_cost": 0.0002},
     },
     "scouts": {

@@ -99,16 +99,10 @@ def _gather_plans(task: Any) -> Plans:
 
 
 def _repair_plans(task: Any) -> Plans:
-    from stretto.tasks import repair_oracle
     from stretto.tasks.repair import LIST_SECONDS
+    from stretto.tasks.repair_oracle import least_seconds, work
 
-    def least(agents: int) -> float:
-        abreast = max(min(agents, task.workers), 1)  # more are never out at once
-        best = repair_oracle.best_schedule(task, abreast)
-        bound = max(repair_oracle.span(task), repair_oracle.work(task) / abreast)
-        return LIST_SECONDS + (best.value * repair_oracle.UNIT if best.certified else bound)
-
-    return Plans(LIST_SECONDS + repair_oracle.work(task), least)
+    return Plans(LIST_SECONDS + work(task), lambda agents: least_seconds(task, agents))
 
 
 def _agree_plans(task: Any) -> Plans:

@@ -16,7 +16,6 @@ from stretto.errors import StrettoError
 from stretto.tasks.agree import Agree, culprit, instance_of, rounds_needed
 from stretto.tasks.agree_solve import agreed
 from stretto.tasks.games.coalitions import shapley
-from stretto.team.state import ROOT
 from stretto.trace import Trace
 
 MOST_PLAYERS = 14
@@ -71,19 +70,29 @@ def member_values(task: Agree) -> NDArray[np.float64]:
 def new_facts(trace: Trace) -> dict[str, int]:
     """How many facts each message told its reader that it did not know; by the id of the message.
 
-    0 for a message that was redundant. Of several that bring one fact in the same round, the first
-    counts. Exact: facts are all that a shared message holds.
+    0 for a message that was redundant. Of several that bring one fact in the same round, that of
+    the member with the lowest number counts, in whatever order they were recorded. Exact: facts are
+    all that a shared message holds.
     """
-    known: dict[str, set[str]] = {}
+    numbers = _numbers(trace)
+    known = {member: {str(number)} for member, number in numbers.items()}
     found: dict[str, int] = {}
-    for event in trace.events:
-        if event.kind == "spawn":
-            known[event.to or ""] = {str(event.attrs["number"])}
-        elif event.kind == "message":
-            told = event.attrs.get("facts", {}).keys() - known[event.to or ""]
-            found[event.id] = len(told)
-            known[event.to or ""] |= told
+    mail = [event for event in trace.events if event.kind == "message"]
+    for event in sorted(mail, key=lambda e: (e.start or 0.0, numbers.get(e.agent, -1))):
+        reader = known.setdefault(event.to or "", set())
+        told = event.attrs.get("facts", {}).keys() - reader
+        found[event.id] = len(told)
+        reader |= told
     return found
+
+
+def _numbers(trace: Trace) -> dict[str, int]:
+    """Member, as the trace calls it, to its number."""
+    return {
+        event.to or "": event.attrs["number"]
+        for event in trace.events
+        if event.kind == "spawn" and "number" in event.attrs
+    }
 
 
 def blame(task: Agree, trace: Trace) -> Blame | None:
@@ -93,7 +102,7 @@ def blame(task: Agree, trace: Trace) -> Blame | None:
     """
     if task.fault is None:
         return None
-    teller = f"{ROOT}/{culprit(task)}"
+    teller = next((m for m, number in _numbers(trace).items() if number == culprit(task)), None)
     written = ("message", None), ("tool_call", "memory.write")
     told = (
         event.id
@@ -103,7 +112,7 @@ def blame(task: Agree, trace: Trace) -> Blame | None:
         and event.attrs.get("facts")
     )
     first = next(told, None)
-    return None if first is None else Blame(teller, first)
+    return None if first is None or teller is None else Blame(teller, first)
 
 
 def _chance(problem: str, inputs: Sequence[int], truth: int) -> float:

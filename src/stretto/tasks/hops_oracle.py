@@ -3,7 +3,11 @@
 A stage takes `depth` seconds a branch and, where it compares, one for the comparison; stages wait
 for each other. So with `W` branches and `P` agents that each follow whole branches
 
-`T_P = stages · (⌈W / P⌉ · depth + join)`, `T_1` is the work and `T_∞ = T_W` the span.
+`T_P = stages · (⌈W / P⌉ · depth + join)`, `T_1` is the work and `T_∞ = T_W` the span;
+
+where there is a shared memory, writing to it and reading it take their time in every stage that is
+not done alone. These are the times of plans that are certain: an answer without the comparison may
+be right sooner, by luck.
 
 A report is worth what an exact receiver loses without it: it answers with the richest end that it
 knows, or with anyone of those whom all the lists that it knows name.
@@ -13,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from math import ceil
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -70,12 +75,12 @@ def ideal_speedup(task: Hops) -> float:
 def makespan(task: Hops, agents: int) -> float:
     """Shortest time in which so many agents answer, each following whole branches: `T_P`.
 
-    Exact: the branches of a stage are alike, so an even split is optimal.
+    Exact: the branches of a stage are alike, so an even split is optimal. No plan that is certain
+    of its answer is faster.
     """
     if agents < 1:
         raise StrettoError(f"{agents} agents answer nothing", "makespan", "at least 1")
-    rounds = ceil(task.width / agents)
-    return task.stages * (rounds * task.depth * LOOK_SECONDS + _join_seconds(task))
+    return min(_seconds(task, 0), _seconds(task, agents))
 
 
 def plan(task: Hops, workers: int) -> Plan:
@@ -84,10 +89,16 @@ def plan(task: Hops, workers: int) -> Plan:
     In the topology `harness` writing to and reading from the shared memory take their time, too.
     """
     agents = task.stages * (workers + middle_seats(task.topology, workers))
-    memory = 2 * MEMORY_SECONDS if workers and task.topology == "harness" else 0.0
-    seconds = makespan(task, max(workers, 1)) + task.stages * memory
+    seconds = _seconds(task, workers)
     utility = 1 - task.worker_cost * agents - task.second_cost * seconds
     return Plan(workers, agents, seconds, utility)
+
+
+def _seconds(task: Hops, workers: int) -> float:
+    """Virtual seconds where every stage gets so many workers (0: the lead alone)."""
+    rounds = ceil(task.width / max(workers, 1))
+    memory = 2 * MEMORY_SECONDS if workers and task.topology == "harness" else 0.0
+    return task.stages * (rounds * task.depth * LOOK_SECONDS + _join_seconds(task) + memory)
 
 
 def best_plan(task: Hops) -> Plan:
@@ -202,11 +213,15 @@ def _reports(trace: Trace) -> list[dict[str, list[list[str]]]]:
         ("tool_result", "memory.write") if trace.topology == "harness" else ("return", None)
     )
     stages: list[dict[str, list[list[str]]]] = [{}]
+    written: list[tuple[str, Any]] = []
     for event in trace.events:
         if event.kind == "aggregate":
             stages.append({})
-        elif (event.kind, event.tool, roles[event.agent]) == (kind, tool, WORKER):
-            stages[-1][event.id] = list(event.attrs.get("ends", {}).values())
+        elif (event.kind, event.tool, roles.get(event.agent)) == (kind, tool, WORKER):
+            entry = event.agent, event.attrs.get("ends", {})
+            if tool is None or entry not in written:  # what is written twice is there once
+                stages[-1][event.id] = list(entry[1].values())
+            written.append(entry)
     return stages
 
 

@@ -1,7 +1,8 @@
 """What the agents of a `hops` episode know, folded from its events."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from stretto.tasks.hops_instance import Instance
 from stretto.tasks.topology import WORKER
@@ -114,7 +115,7 @@ def _resulted(world: World, event: Event) -> None:
     match event.tool:
         case "lookup" | "search":
             world.looked.add((attrs["of"], attrs["relation"]))
-            _hopped(mind, attrs["branch"], attrs["found"])
+            _hopped(mind, attrs)
         case "compare":
             mind.richest = attrs["richest"]
         case "memory.read":
@@ -126,8 +127,12 @@ def _resulted(world: World, event: Event) -> None:
             world.memory.append((event.id, tuple(attrs["ends"].items())))
 
 
-def _hopped(mind: Mind, branch: str, found: list[str]) -> None:
-    trail = mind.open[branch]
+def _hopped(mind: Mind, attrs: Mapping[str, Any]) -> None:
+    """Follow the branch; what is asked again, of where it has been, leads nowhere."""
+    branch, found = attrs["branch"], attrs["found"]
+    trail = mind.open.get(branch)
+    if trail is None or trail.at != attrs["of"]:
+        return
     mind.begun = True
     trail.at, trail.left = found[0], trail.left[1:]
     if not trail.left:

@@ -76,6 +76,8 @@ class Leaf:
     """When it was answered."""
     scores: Mapping[str, float] = field(default_factory=dict[str, float])
     """What its answer earned."""
+    events: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Inner to outer id of events that are not called after their agents in the episode."""
 
 
 def begin_leaf(
@@ -203,5 +205,7 @@ def _since(leaf: Leaf, time: float) -> float:
 
 def outer_id(leaf: Leaf, event: str) -> str:
     """The id that an event of the leaf has in the episode."""
+    if event in leaf.events:
+        return leaf.events[event]
     agent, _, number = event.rpartition("#")
     return f"{leaf.outer[agent]}#{number}"

@@ -33,6 +33,7 @@ from stretto.tasks.hops import Hops
 from stretto.tasks.jury import Jury
 from stretto.tasks.nest import Nest, World, tell
 from stretto.tasks.nest_leaf import Leaf, bare, event_inside, outer_id
+from stretto.tasks.nest_names import names_of
 from stretto.tasks.nest_schedule import shortest_schedule
 from stretto.tasks.repair import Repair
 from stretto.tasks.scouts import Scouts
@@ -121,30 +122,36 @@ def played(task: Nest, trace: Trace) -> Iterator[Job]:
     """The jobs of an episode as traces of their own, each as soon as its answer comes.
 
     Those without an answer come last, and have no scores. Takes time linear in the number of
-    events.
+    events. Whatever agents are called in the trace, their jobs are found by who spawned them.
+
+    Raises `StrettoError` that names the event where one does not fit those before it.
     """
     world: World = task.begin(seed_of(trace))
-    into = _by_target(trace.edges)
+    into, names = _by_target(trace.edges), names_of(trace)
     roles = {agent.id: agent.role or "" for agent in trace.agents}
     kept: dict[int, dict[str, Event]] = {}
+
+    def job(leaf: Leaf) -> Job:
+        events = kept.pop(leaf.index, {})
+        named = names.outside(leaf, {event: inside.id for event, inside in events.items()})
+        return Job(named, _trace(trace, named, events, into, roles))
+
     for event in trace.events:
-        routed = _routed(task, world, event)
+        routed = _routed(task, world, names.plain(event), event.id)
         if routed is None:
             continue
         leaf, inside = routed
         kept.setdefault(leaf.index, {})[event.id] = inside
         if leaf.end is not None:
-            yield Job(leaf, _trace(trace, leaf, kept.pop(leaf.index), into, roles))
-    for leaf in world.leaves:
-        if leaf.end is None:
-            yield Job(leaf, _trace(trace, leaf, kept.get(leaf.index, {}), into, roles))
+            yield job(leaf)
+    yield from (job(leaf) for leaf in world.leaves if leaf.end is None)
 
 
 def least_seconds(task: Nest) -> float | None:
     """No team is done sooner, in virtual seconds; `None` where a family knows no such bound.
 
-    The best schedule of every job's own lower bound: the least reading of `gather`, the span of
-    `hops`, the span or the shared work of `repair`.
+    The best schedule of every job's own lower bound: the least reading of `gather`, the makespan of
+    `hops` with a worker a branch, the span or the shared work of `repair`.
     """
     known = [seconds_of(task.job(job)) for job in range(task.jobs)]
     seconds = [each for each in known if each is not None]
@@ -176,12 +183,17 @@ def _best(task: Task) -> float:
     return yard.best
 
 
-def _routed(task: Nest, world: World, event: Event) -> tuple[Leaf, Event] | None:
+def _routed(task: Nest, world: World, event: Event, called: str) -> tuple[Leaf, Event] | None:
     """As `tell`; what an intervention took away stays where it was."""
-    if not is_void(event):
-        return tell(task, world, event)
-    leaf = world.at.get(event.agent)
-    return None if leaf is None or leaf.end is not None else (leaf, event_inside(leaf, event))
+    try:
+        if not is_void(event):
+            return tell(task, world, event)
+        leaf = world.at.get(event.agent)
+        return None if leaf is None or leaf.end is not None else (leaf, event_inside(leaf, event))
+    except (LookupError, ValueError, AttributeError, TypeError) as error:
+        what = f"this event does not fit those before it ({type(error).__name__}: {error})"
+        hint = "only an episode as it was played can be followed, up to the names of its agents"
+        raise StrettoError(what, called, hint) from error
 
 
 def _by_target(edges: Iterable[Edge]) -> Mapping[str, list[Edge]]:
@@ -317,8 +329,8 @@ def _jury_blame(task: Jury, trace: Trace) -> Any:
 
 _SECONDS: Mapping[str, Callable[[Any], float]] = {
     "gather": _reading_seconds,
-    "hops": hops_oracle.span,
-    "repair": lambda task: max(repair_oracle.span(task), repair_oracle.work(task) / task.workers),
+    "hops": lambda task: hops_oracle.makespan(task, task.width),
+    "repair": repair_oracle.quick_bound,
 }
 """Family to a lower bound on the time that any team needs."""
 _AGENTS: Mapping[str, Callable[[Any, Trace], Mapping[str, float]]] = {

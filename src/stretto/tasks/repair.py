@@ -27,6 +27,7 @@ from stretto.tasks.repair_world import (
     lead_choice,
     learn,
     middle_choice,
+    overtaken,
     report_text,
     work_choice,
 )
@@ -172,16 +173,13 @@ class Repair(Seeded, frozen=True, forbid_unknown_fields=True, kw_only=True):
         facts, causes = event.attrs, _causes(world, event)
         match event.tool:
             case "list":
-                return _list(world, causes)
+                return _list(world, overtaken(world, event.start or 0.0), causes)
             case "read":
                 return _read(world, facts["module"], causes)
             case "edit":
                 return self._edit(world, facts, causes)
             case _:
-                ran = visible(world, [facts["module"]])[facts["module"]]
-                passes = None if ran.error else not ran.failed
-                found = {"module": facts["module"], "passes": passes, "failed": len(ran.failed)}
-                return ToolResult(_TESTED[passes], {**found, "error": ran.error}, causes=causes)
+                return _test(world, facts["module"], event.start or 0.0, causes)
 
     def scores(self, world: World) -> Mapping[str, float]:
         """Share of the modules failing at first that pass the hidden suite; absent if unsubmitted.
@@ -274,14 +272,23 @@ def _suite(world: World, name: str) -> dict[str, str]:
     return {**files, f"test_{name}.py": world.instance.modules[name].visible}
 
 
-def _list(world: World, causes: tuple[str, ...]) -> ToolResult:
-    """Which modules pass; one whose tests do not end is told apart, and does not pass."""
+def _list(world: World, late: Collection[str], causes: tuple[str, ...]) -> ToolResult:
+    """Which modules pass; those whose tests do not end, or that are late, are told apart."""
     runs = visible(world, world.instance.modules)
-    failing = [name for name, ran in runs.items() if ran.failed]
-    errors = [name for name, ran in runs.items() if ran.error]
-    board = {name: not (ran.failed or ran.error) for name, ran in runs.items()}
+    errors = [name for name, ran in runs.items() if ran.error or name in late]
+    failing = [name for name, ran in runs.items() if ran.failed and name not in errors]
+    board = {name: not (ran.failed or name in errors) for name, ran in runs.items()}
     text = f"Failing: {', '.join(failing) or 'none'}. Not run: {', '.join(errors) or 'none'}."
     return ToolResult(text, {"board": board, "errors": errors}, causes=causes)
+
+
+def _test(world: World, name: str, since: float, causes: tuple[str, ...]) -> ToolResult:
+    """Whether a module passes; not known if a patch has reached it since the tests began."""
+    ran = visible(world, [name])[name]
+    error = "overtaken by a patch" if name in overtaken(world, since) else ran.error
+    passes = None if error else not ran.failed
+    found = {"module": name, "passes": passes, "failed": len(ran.failed), "error": error}
+    return ToolResult(_TESTED[passes], found, causes=causes)
 
 
 def _read(world: World, name: str, causes: tuple[str, ...]) -> ToolResult:

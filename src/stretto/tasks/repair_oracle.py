@@ -1,13 +1,19 @@
 """The exact side of `repair`: what has to be repaired, how fast, and what each report is worth.
 
-A job is a failing module: it is read, patched if it is faulty, and tested,
+A plan is *certain* if nobody patches unread, and all modules that failed were seen to pass before
+the package is submitted. Then a job is a failing module,
 
 `p_m = read + edit·[m faulty] + tests_m`,
 
-and waits for the jobs of all that it imports. The best schedule on identical workers
-(P|prec|C_max) is found by a search over what is done and what runs for how long, with idle workers
-where that helps. What repairs are worth is found by toggling faults one by one: the functions are
-evaluated here, not in the sandbox, which gives the same.
+and waits for what it imports to be reported. Two topologies need less: a critic tests without
+reading, `p_m = tests_m` of what is not faulty; and in `harness`, where the lead looks at all
+results again, the jobs are those of faulty modules, `p_m = read + edit`, and a look follows each.
+The best schedule on identical workers (P|prec|C_max) is found by a search over what is done and
+what runs for how long, with idle workers where that helps. Who submits unseen may be faster: that
+is luck.
+
+What repairs are worth is found by toggling faults one by one: the functions are evaluated here, not
+in the sandbox, which gives the same.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -22,7 +28,7 @@ from stretto.errors import StrettoError
 from stretto.tasks.games.coalitions import shapley
 from stretto.tasks.gather_oracle import Makespan
 from stretto.tasks.repair import EDIT_SECONDS, LIST_SECONDS, READ_SECONDS, Repair, instance_of
-from stretto.tasks.repair_instance import HIDDEN, Instance, changed, overfitted
+from stretto.tasks.repair_instance import HIDDEN, VISIBLE, Instance, changed, overfitted
 from stretto.team.state import ROOT
 from stretto.trace import Event, Trace
 
@@ -45,37 +51,55 @@ class Blame(Struct, frozen=True):
 
 
 def jobs(task: Repair) -> dict[str, float]:
-    """Failing module to the virtual seconds that one agent needs for it."""
+    """Module that somebody must work on to the least virtual seconds of it, for any team."""
     instance = instance_of(task)
+    if task.topology == "harness":
+        return dict.fromkeys(instance.faulty, READ_SECONDS + EDIT_SECONDS)
+    unread = task.topology == "planner_executor_critic"
     return {
-        name: READ_SECONDS
-        + (EDIT_SECONDS if name in instance.faulty else 0.0)
-        + instance.modules[name].seconds
+        name: instance.modules[name].seconds
+        if unread and name not in instance.faulty
+        else _alone(instance, name)
         for name in instance.failing
     }
 
 
 def work(task: Repair) -> float:
-    """Seconds of all jobs, one after the other: `T_1`."""
-    return sum(jobs(task).values())
+    """Seconds in which one agent alone does all jobs, in any topology: `T*_serial` less the list.
+
+    It reads and tests every failing module: whoever sends nobody is not shown the results again.
+    """
+    instance = instance_of(task)
+    return sum(_alone(instance, name) for name in instance.failing)
 
 
 def span(task: Repair) -> float:
     """Seconds of the longest chain of jobs that wait for each other: `T_∞`."""
     lengths, before = _graph(task)
-    return max(_tails(lengths, before)) * UNIT
+    return max(_tails(lengths, before, _look(task))) * UNIT
 
 
-def best_seconds(task: Repair, workers: int | None = None) -> float:
-    """Virtual seconds from the first event to the end, if nobody makes a mistake.
+def least_seconds(task: Repair, agents: int) -> float:
+    """`T*_P`: no certain plan of so many agents, the lead among them, takes less virtual seconds.
 
-    Raises `StrettoError` where the search for the best schedule does not end.
+    The lead lists first, and while others are out it can do nothing else: so `agents - 1` work at
+    once, at most the task's own number. Exact but for `harness` and critics, and where
+    `best_schedule` is not certified; there a lower bound.
     """
-    best = best_schedule(task, workers)
-    if not best.certified:
-        hint = "take fewer modules or more workers"
-        raise StrettoError("the best schedule is not settled", task.id, hint)
-    return LIST_SECONDS + best.value * UNIT
+    if agents <= 1 and task.topology != "harness":
+        return LIST_SECONDS + work(task)
+    abreast = max(1, min(agents - 1, task.workers))
+    best = best_schedule(task, abreast)
+    if best.certified:
+        least = LIST_SECONDS + (best.value + _look(task)) * UNIT
+        return max(least, quick_bound(task, abreast))
+    return quick_bound(task, abreast)
+
+
+def quick_bound(task: Repair, abreast: int | None = None) -> float:
+    """No certain plan takes less virtual seconds, by the longest chain and by the work alone."""
+    shared = sum(jobs(task).values()) / (task.workers if abreast is None else abreast)
+    return LIST_SECONDS + max(span(task), shared + _look(task) * UNIT)
 
 
 def best_schedule(task: Repair, workers: int | None = None) -> Makespan:
@@ -307,21 +331,49 @@ class _Search:
         return step + self.rest(done | ended, rest)
 
 
+def _alone(instance: Instance, name: str) -> float:
+    edit = EDIT_SECONDS if name in instance.faulty else 0.0
+    return READ_SECONDS + edit + instance.modules[name].seconds
+
+
+def _look(task: Repair) -> int:
+    """Units of the look at the results that has to follow every job."""
+    return round(LIST_SECONDS / UNIT) if task.topology == "harness" else 0
+
+
+@lru_cache(maxsize=64)
 def _graph(task: Repair) -> tuple[list[int], list[set[int]]]:
     """Lengths of the jobs in units, and the jobs that each waits for."""
     instance, seconds = instance_of(task), jobs(task)
-    number = {name: place for place, name in enumerate(instance.failing)}
+    number = {name: place for place, name in enumerate(seconds)}
+    keeps = _kept_failing(instance) if task.topology == "harness" else {}
     before = [
-        {number[n] for n in instance.closures[name] if n in number and n != name}
-        for name in instance.failing
+        {
+            number[job]
+            for imported in instance.modules[name].imports
+            for job in (imported, *keeps.get(imported, ()))
+            if job in number
+        }
+        for name in seconds
     ]
-    return [round(seconds[name] / UNIT) for name in instance.failing], before
+    return [round(each / UNIT) for each in seconds.values()], before
 
 
-def _tails(lengths: Sequence[int], before: Sequence[Set[int]]) -> list[int]:
-    """Length of the longest chain that begins with each job."""
+def _kept_failing(instance: Instance) -> dict[str, list[str]]:
+    """Module to the faults each of which alone makes its visible tests fail."""
+    found: dict[str, list[str]] = {}
+    for fault in instance.faulty:
+        sources = {name: instance.modules[name].right for name in instance.above[fault]}
+        sources[fault] = instance.modules[fault].found
+        for name in _wrong(instance, sources, VISIBLE):
+            found.setdefault(name, []).append(fault)
+    return found
+
+
+def _tails(lengths: Sequence[int], before: Sequence[Set[int]], look: int = 0) -> list[int]:
+    """Length of the longest chain that begins with each job, with a look behind every one."""
     above = [0] * len(lengths)
-    tails = list(lengths)
+    tails = [length + look for length in lengths]
     for job in reversed(range(len(lengths))):
         tails[job] += above[job]
         for earlier in before[job]:
@@ -351,10 +403,12 @@ def _passing(instance: Instance, repaired: Iterable[str]) -> set[str]:
     return set(instance.modules) - _wrong(instance, sources)
 
 
-def _wrong(instance: Instance, sources: Mapping[str, str]) -> set[str]:
-    """Which of these modules fail the hidden suite; all others are repaired."""
+def _wrong(
+    instance: Instance, sources: Mapping[str, str], inputs: Sequence[int] = HIDDEN
+) -> set[str]:
+    """Which of these modules fail the suite of these inputs; all others are repaired."""
     right, found = instance.working, changed(instance.working, sources)
-    return {name for name in sources if any(found[name](x) != right[name](x) for x in HIDDEN)}
+    return {name for name in sources if any(found[name](x) != right[name](x) for x in inputs)}
 
 
 def _subsets(names: Sequence[str]) -> Iterator[tuple[str, ...]]:

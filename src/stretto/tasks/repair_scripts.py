@@ -3,6 +3,7 @@
 | script | what it does |
 |---|---|
 | `oracle` | sends whom it may, longest chain first; patches by what a module says, tests, reports |
+| | (where the lead looks at the results again, who is sent leaves the tests to it) |
 | `greedy` | alone; takes the first patch that is listed, whatever its tests say |
 | `solo` | as the oracle, but sends nobody |
 | `silent` | as the oracle, but nobody reports or looks at the results again |
@@ -28,8 +29,9 @@ _HEADS = {"the largest of ": "max", "the smallest of ": "min"}
 
 def scripts(task: Repair) -> Mapping[str, Mapping[str, Policy]]:
     """Every script by its name: role to policy."""
+    looks = task.topology == "harness"
     rules: Mapping[str, Callable[[Ask], str]] = {
-        "oracle": partial(_decide, team=True, say=True, think=True),
+        "oracle": partial(_decide, team=True, say=True, think=True, looks=looks),
         "greedy": partial(_decide, team=False, say=True, think=False),
         "solo": partial(_decide, team=False, say=True, think=True),
         "silent": partial(_decide, team=True, say=False, think=True),
@@ -69,11 +71,11 @@ def said(says: str) -> str:
     return ast.unparse(ast.parse(expression))
 
 
-def _decide(ask: Ask, team: bool, say: bool, think: bool) -> str:
+def _decide(ask: Ask, team: bool, say: bool, think: bool, looks: bool = False) -> str:
     lines = [line.rstrip(".").partition(": ") for line in ask.prompt.splitlines()]
     known = {label: rest for label, _, rest in lines}
     if "Module" in known:
-        return _work(ask, known, say, think)
+        return _work(ask, known, say, think, looks)
     if ask.candidates[0] == "list":
         return "list" if say or "Failing" not in known else ask.candidates[-1]
     ready = [rest.split(", ") for label, _, rest in lines if label == "Ready"]
@@ -89,8 +91,8 @@ def _chain(ready: list[str]) -> int:
     return size_of(own) + size_of(then.removeprefix("then "))
 
 
-def _work(ask: Ask, known: Mapping[str, str], say: bool, think: bool) -> str:
-    """Read, patch where code and words differ, test, report."""
+def _work(ask: Ask, known: Mapping[str, str], say: bool, think: bool, looks: bool) -> str:
+    """Read, patch where code and words differ, test, report; the lead may look instead."""
     candidates = ask.candidates
     edits = [choice for choice in candidates if choice.startswith("edit ")]
     tested = known["Tests"] != "not run"
@@ -102,7 +104,7 @@ def _work(ask: Ask, known: Mapping[str, str], say: bool, think: bool) -> str:
         code = known["Code"].removesuffix(REMARK)
         if wanted in edits and first and code != wanted.removeprefix("edit "):
             return wanted
-    if not tested and "test" in candidates:
+    if not tested and "test" in candidates and not looks:
         return "test"
     if "finish" in candidates:
         return "finish"

@@ -70,6 +70,8 @@ class World:
     """How often each module was patched."""
     edits: dict[str, str] = field(default_factory=dict[str, str])
     """Module to the event of its last patch."""
+    patched: dict[str, float] = field(default_factory=dict[str, float])
+    """Module to the time of its last patch."""
     ran: dict[str, Ran] = field(default_factory=dict[str, Ran])
     """What came of the visible tests of each module that no patch has reached since."""
     submitted: bool = False
@@ -214,13 +216,18 @@ def _finished(world: World, event: Event) -> None:
         mind.tried.clear()
 
 
+def _called(world: World, event: Event) -> None:
+    """Whoever comes back while the lead looks is not in what it sees."""
+    if event.tool == "list":
+        world.minds[event.agent].stale = False
+
+
 def _resulted(world: World, event: Event) -> None:
     _TOOLS[event.tool or ""](world, world.minds[event.agent], event)
 
 
 def _listed(world: World, mind: Mind, event: Event) -> None:
     mind.board = dict(event.attrs["board"])
-    mind.stale = False
     mind.away = {name for name in mind.away if mind.board[name] or name in mind.out}
     modules = world.instance.modules
     mind.seconds = {name: module.seconds for name, module in modules.items()}
@@ -257,6 +264,7 @@ def _edited(world: World, mind: Mind, event: Event) -> None:
     write(world, module, attrs["written"] + attrs.get("remark", ""))
     world.versions[module] = mind.version = world.versions.get(module, 0) + 1
     world.edits[module] = event.id
+    world.patched[module] = event.start or 0.0
     mind.code, mind.passes = attrs["patch"], None
     mind.tried.add(attrs["patch"])
 
@@ -266,6 +274,12 @@ def write(world: World, module: str, code: str) -> None:
     world.sources[module] = code
     for name in world.instance.above[module]:
         world.ran.pop(name, None)
+
+
+def overtaken(world: World, since: float) -> set[str]:
+    """Modules that a patch has reached since then: tests begun before say nothing of them."""
+    late = (name for name, time in world.patched.items() if time > since)
+    return {above for name in late for above in world.instance.above[name]}
 
 
 def _tested(world: World, mind: Mind, event: Event) -> None:
@@ -283,6 +297,7 @@ _LEARN: Mapping[str, Callable[[World, Event], None]] = {
     "spawn": _spawned,
     "return": _returned,
     "aggregate": _finished,
+    "tool_call": _called,
     "tool_result": _resulted,
     "stop": _stopped,
 }

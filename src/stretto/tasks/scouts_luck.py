@@ -8,11 +8,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from stretto.errors import StrettoError
 from stretto.tasks.scouts import COLOURS, Scouts, arrived, told
 from stretto.tasks.scouts_lattice import belief
 from stretto.tasks.scouts_oracle import looks, scouts_oracle
 from stretto.team.state import ROOT
-from stretto.trace import Trace
+from stretto.trace import Event, Trace
 
 
 def expected_outcome(task: Scouts, trace: Trace) -> float | None:
@@ -35,14 +36,20 @@ def expected_score(task: Scouts, trace: Trace) -> float | None:
     `V + Σ (Q(s, a) - V(s))` (performance difference lemma, Kakade and Langford, ICML 2002; DIVAT
     does the same in poker). Unbiased for every policy, and the same in every episode of the oracle:
     its exact value, which without a fault is `yardstick.best`. `None` where nobody answered.
+
+    Raises `StrettoError` for a decision that was not on offer after the votes before it.
     """
     if not any(event.kind == "stop" for event in trace.events):
         return None
     oracle, lie = scouts_oracle(task), _lie(trace)
     total = oracle.worth(task, 0, 0)[1]
-    for asked, red, decision in _decided(trace):
+    for event, asked, red in _decided(trace):
         q, usual = oracle.worth(task, asked, red, lie if asked else 0)
-        total += float(q[decision]) - usual
+        chosen = (event.decision and event.decision.chosen) or 0
+        if chosen >= len(q):
+            what = f"{asked} votes came before, and so many scouts are not on offer"
+            raise StrettoError(what, event.id, "only an episode as it was played has a value")
+        total += float(q[chosen]) - usual
     return total
 
 
@@ -54,14 +61,23 @@ def _lie(trace: Trace) -> int:
     return {COLOURS[0]: 1, COLOURS[1]: -1}.get(next(lies, ""), 0)
 
 
-def _decided(trace: Trace) -> Iterator[tuple[int, int, int]]:
-    """Votes so far, those for red, and what was chosen, at every decision of the lead."""
-    red = blue = 0
+def _decided(trace: Trace) -> Iterator[tuple[Event, int, int]]:
+    """Every decision of the lead, the votes before it, and those of them that are for red.
+
+    Whoever hands up votes does so once: a report that is written down again is no second vote.
+    """
+    votes: dict[str, tuple[int, int]] = {}
+    written: dict[str, tuple[int, int]] = {}
     for event in trace.events:
-        more = arrived(event)
-        red, blue = red + more[0], blue + more[1]
+        if event.kind == "return" and event.to == ROOT:
+            votes.setdefault(event.agent, arrived(event))
+        elif event.tool == "memory.write" and (colour := told(event)):
+            written.setdefault(event.agent, (int(colour == COLOURS[0]), int(colour == COLOURS[1])))
+        elif event.kind == "tool_result" and event.tool == "memory.read":
+            votes |= written
         if event.agent == ROOT and event.decision is not None:
-            yield red + blue, red, event.decision.chosen or 0
+            red, blue = map(sum, zip(*votes.values(), strict=True)) if votes else (0, 0)
+            yield event, red + blue, red
 
 
 def _other(colour: str) -> str:

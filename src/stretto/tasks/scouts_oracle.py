@@ -220,8 +220,11 @@ def blame(task: Scouts, trace: Trace) -> Blame | None:
     """
     world = task.begin(seed_of(trace))
     saw = looks(trace)
-    reports = {e.id: (e.agent, told(e)) for e in trace.events if told(e) is not None}
-    reports = {event: pair for event, pair in reports.items() if pair[0] in saw}
+    told_by: dict[str, tuple[str, str]] = {}
+    for e in trace.events:
+        if (colour := told(e)) is not None and e.agent in saw:
+            told_by.setdefault(e.agent, (e.id, colour))  # one vote a scout
+    reports = {event: (agent, said) for agent, (event, said) in told_by.items()}
     lead = sum(1 if said == COLOURS[0] else -1 for _, said in reports.values())
     if _right(lead, world.hidden, world.coin):
         return None
