@@ -59,7 +59,7 @@ def require_writable(path: Path) -> None:
     if not path.parent.is_dir():
         raise StrettoError("no such folder", str(path.parent), "create it first")
     if not os.access(path if path.exists() and not path.is_file() else path.parent, os.W_OK):
-        raise StrettoError("cannot be written", str(path), "name another place with -o")
+        raise StrettoError("cannot be written", str(path), "name another place")
 
 
 def _write_through(path: Path, chunks: Iterable[bytes]) -> None:

@@ -2,6 +2,7 @@
 
 from stretto.bench.examinee import single
 from stretto.bench.run import run_exam
+from stretto.bench.submission import home_of
 from stretto.bench.suite import suite
 from stretto.policies.softmax import Softmax
 from stretto.team.protocols import Answer
@@ -32,4 +33,4 @@ def submitted(folder, instances=2, attempts=0, **only):
     """Let `Counting` sit a tiny exam; the folder of its submission."""
     who = single("counting", {"kind": "test"}, Counting())
     run_exam(tiny(instances, **only), folder, who, attempts=attempts)
-    return folder / "submission"
+    return home_of(folder, "counting")

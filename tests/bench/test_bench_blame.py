@@ -88,6 +88,21 @@ def test_other_files_are_refused(tmp_path, broken):
         read_cases(write(tmp_path, **broken))
 
 
+@pytest.mark.parametrize("history", [[], [{"role": "human", "content": "do"}]])
+def test_where_only_a_person_speaks_nobody_is_blamed(tmp_path, capsys, history):
+    write(tmp_path, history=history)
+    assert main(["bench", "blame", str(tmp_path)]) == 2
+    assert "no agent speaks in this run" in capsys.readouterr().err
+    alone = Case("1", "s", ("human",), ("do",), "a", 0)
+    assert all(guess(alone) == [] for guess in METHODS.values())
+
+
+def test_a_file_too_deep_is_one_line(tmp_path, capsys):
+    (tmp_path / "1.json").write_text("[" * 100_000)
+    assert main(["bench", "blame", str(tmp_path)]) == 2
+    assert "not JSON" in capsys.readouterr().err
+
+
 def test_mistakes_are_one_line(tmp_path, capsys):
     assert main(["bench", "blame", str(tmp_path)]) == 2
     assert "holds no JSON file" in capsys.readouterr().err

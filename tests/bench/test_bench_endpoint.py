@@ -1,10 +1,12 @@
 """A model behind an endpoint: one contract, patience, and failures that are never scores."""
 
-import json
+import socket
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+import time
+from contextlib import suppress
 
 import pytest
+from tests.bench.endpoints import said, serving
 from tests.bench.exams import tiny
 
 from stretto.bench.examinee import single
@@ -27,35 +29,19 @@ pytest.importorskip("httpx2", reason="the extra `endpoint` is not installed")
 ASK = Ask("0#0", "You lead.", "Two are open.", ("go left", "go right", "stop"), "lead", 5)
 
 
-class Handler(BaseHTTPRequestHandler):
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.asked.append((self.path, body, self.headers.get("Authorization")))
-        status, reply = self.server.answer(len(self.server.asked), body)
-        data = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_):
-        pass
+def counted(**usage):
+    return said("1", usage={"prompt_tokens": 30, "completion_tokens": 1, **usage})
 
 
-def said(text, **more):
-    return 200, {"model": "m-1", "choices": [{"message": {"content": text}}], **more}
+def cut(text):
+    choice = {"message": {"content": text}, "finish_reason": "length"}
+    return 200, {"choices": [choice]}
 
 
 @pytest.fixture
 def server():
-    found = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    found.asked, found.answer = [], lambda number, body: said("1")
-    thread = threading.Thread(target=found.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield found
-    found.shutdown()
-    thread.join()
-    found.server_close()
+    with serving() as found:
+        yield found
 
 
 @pytest.fixture
@@ -63,7 +49,7 @@ def policy(server):
     made, naps = [], []
 
     def make(**settings):
-        url = settings.pop("url", f"http://127.0.0.1:{server.server_port}/v1")
+        url = settings.pop("url", server.url)
         defaults = {"key": "secret", "retries": 2, "backoff": 0.25, "timeout": 5.0}
         endpoint = Endpoint(url=url, model="m", **{**defaults, **settings})
         policy = EndpointPolicy(endpoint, naps.append)
@@ -115,7 +101,9 @@ def test_answers_that_name_a_choice(text, chosen):
     assert chosen_by(text, ASK) == chosen
 
 
-@pytest.mark.parametrize("text", ["", "0", "4", "22", "I think left", "go", "go left or right"])
+@pytest.mark.parametrize(
+    "text", ["", "0", "4", "22", "I think left", "go", "go left or right", "9" * 5000, "²"]
+)
 def test_answers_that_name_none(text):
     with pytest.raises(InvalidAnswerError, match="none of 3 choices"):
         chosen_by(text, ASK)
@@ -133,8 +121,21 @@ def test_it_waits_longer_each_time(server, policy):
     [
         ((503, {"error": "busy"}), 3, "status 503.*after 3 calls"),
         ((401, {"error": "who?"}), 1, "status 401"),
-        ((200, b"<html>"), 1, "no JSON object"),
-        ((200, {"choices": []}), 1, "holds no message"),
+        ((200, b"<html>"), 1, "no reply but '<html>'"),
+        ((200, b"\xff\xfe"), 1, "no reply"),
+        ((200, b"[" * 100_000), 1, "no reply"),
+        ((200, b'{"more":' + b"[" * 100_000), 1, "recursion"),
+        ((200, {"choices": []}), 1, "length >= 1"),
+        ((200, {"choices": [3]}), 1, "choices.0"),
+        (said(None), 1, "holds no text"),
+        (said(7), 1, "content"),
+        (said([{"type": "image", "text": "1"}]), 1, "holds no text"),
+        (said("1", model=3), 1, "model"),
+        (counted(prompt_tokens_details=[1]), 1, "prompt_tokens_details"),
+        (counted(prompt_tokens_details={"cached_tokens": "3"}), 1, "cached_tokens"),
+        (counted(prompt_tokens_details={"cached_tokens": 31}), 1, "more cached tokens"),
+        (counted(prompt_tokens=-1), 1, "prompt_tokens"),
+        (counted(prompt_tokens=10**30), 1, "prompt_tokens"),
     ],
 )
 def test_what_stays_broken_is_one_clear_error(server, policy, answer, calls, words):
@@ -148,15 +149,93 @@ def test_nobody_there(policy):
     with pytest.raises(StrettoError, match="the endpoint failed"):
         policy(url="http://127.0.0.1:9/v1", retries=0).decide([ASK])
     with pytest.raises(StrettoError, match="the endpoint failed"):
-        policy(url="nonsense", retries=0).decide([ASK])
+        policy(url=f"http://{'a' * 70}/v1", retries=0).decide([ASK])
+
+
+@pytest.mark.parametrize(
+    "url", ["nonsense", "ftp://x", "", "http://[::1", "http://", "http://h:99999"]
+)
+def test_what_is_no_address_is_seen_before_any_call(policy, url):
+    with pytest.raises(StrettoError, match="as in http://localhost"):
+        policy(url=url)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        *({"timeout": value} for value in (float("nan"), float("inf"), -1.0, 0.0)),
+        {"retries": -1},
+        {"backoff": -1.0},
+        {"concurrency": 0},
+        {"answer_tokens": 0},
+        {"key": "schlüssel"},
+        {"key": "two\nlines"},
+    ],
+)
+def test_numbers_and_keys_that_cannot_be_used(policy, broken):
+    with pytest.raises(StrettoError, match=next(iter(broken))):
+        policy(**broken)
 
 
 def test_a_slow_answer_times_out(server, policy):
     wait = threading.Event()
     server.answer = lambda number, body: (wait.wait(2), said("1"))[1]
-    with pytest.raises(StrettoError, match="Timeout"):
+    with pytest.raises(StrettoError, match=r"no whole answer within 0.1 s"):
         policy(timeout=0.1, retries=0).decide([ASK])
     wait.set()
+
+
+@pytest.mark.parametrize("head", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n"])
+def test_an_answer_in_drops_times_out_as_a_whole(policy, head):
+    """A byte every .02 s: no single read is late, neither in the head nor in the body."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=drip, args=(listener, head))
+        thread.start()
+        begin = time.monotonic()
+        with pytest.raises(StrettoError, match=r"no whole answer within 0.2 s"):
+            policy(
+                url=f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=0.2, retries=0
+            ).decide([ASK])
+        assert time.monotonic() - begin < 2
+        thread.join()
+
+
+def drip(listener, head):
+    peer, _ = listener.accept()
+    with peer, suppress(OSError):
+        peer.sendall(head)
+        for byte in (b" " if head else b"HTTP/1.1 200 OK\r\nX: " + b"x") * 999:
+            peer.sendall(bytes([byte]))
+            time.sleep(0.02)
+
+
+def test_a_list_of_parts_is_read(server, policy):
+    parts = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "3"}]
+    server.answer = lambda number, body: said(parts)
+    assert policy().decide([ASK])[0].chosen == 2
+
+
+@pytest.mark.parametrize("text", [None, "", "Let me think: left is"])
+def test_an_answer_that_was_cut_is_no_answer_of_the_model(server, policy, text):
+    server.answer = lambda number, body: cut(text)
+    with pytest.raises(StrettoError, match=r"cut after 64 tokens.*--answer-tokens") as found:
+        policy(answer_tokens=64).decide([ASK])
+    assert not isinstance(found.value, InvalidAnswerError)
+    assert server.asked[0][1]["max_tokens"] == 64
+
+
+def test_a_cut_answer_that_names_a_choice_counts(server, policy):
+    server.answer = lambda number, body: cut("2. go right, because")
+    assert policy().decide([ASK])[0].chosen == 1
+
+
+def test_a_probe_is_one_call(server, policy):
+    policy().probe()
+    assert len(server.asked) == 1
+    server.answer = lambda number, body: (503, {})
+    with pytest.raises(StrettoError, match=r"^http://127.0.0.1:\d+/v1.*status 503"):
+        policy(url=f"http://me:secret@127.0.0.1:{server.server_port}/v1?key=secret").probe()
+    assert len(server.asked) == 2
 
 
 def sat(folder, policy, **settings):

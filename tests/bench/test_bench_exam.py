@@ -11,7 +11,7 @@ from stretto.bench import run as running
 from stretto.bench.examinee import LearnedTable, examinee
 from stretto.bench.results import read_rows
 from stretto.bench.run import run_exam
-from stretto.bench.submission import TRACES, read_manifest
+from stretto.bench.submission import TRACES, home_of, read_manifest
 from stretto.bench.suite import FIRST
 from stretto.bench.verify import verify
 from stretto.cli.main import main
@@ -58,7 +58,7 @@ def rows_of(folder):
 
 
 def traces_of(folder):
-    home = folder / "submission" / TRACES
+    (home,) = (folder / "submission").glob(f"*/{TRACES}")
     return {str(p.relative_to(home)): p.read_bytes() for p in home.rglob("*.jsonl")}
 
 
@@ -74,7 +74,7 @@ def test_an_interrupt_changes_no_byte_and_costs_one_batch(tmp_path, monkeypatch,
     assert told[0] == (0, told[-1][1]) and told[-1][0] == told[-1][1]
     assert rows_of(tmp_path / "part") == rows_of(tmp_path / "whole")
     assert traces_of(tmp_path / "part") == traces_of(tmp_path / "whole")
-    assert len(read_manifest(tmp_path / "part" / "submission").episodes) == 10
+    assert len(read_manifest(home_of(tmp_path / "part", "company")).episodes) == 10
 
 
 class Broken:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from hashlib import sha256
 
 import pytest
 from msgspec.structs import replace
@@ -9,10 +10,12 @@ from tests.bench.exams import submitted
 
 from stretto import store
 from stretto.bench.results import read_rows
-from stretto.bench.submission import MANIFEST, TRACES, read_manifest, seal
-from stretto.bench.suite import FIRST
+from stretto.bench.submission import MANIFEST, TRACES, read_manifest, seal, trace_name
+from stretto.bench.suite import FIRST, suite
 from stretto.bench.verify import check, verify
 from stretto.errors import StrettoError
+
+CELLS = {cell.name: cell for cell in suite().cells}
 
 
 @pytest.fixture(scope="module")
@@ -38,15 +41,16 @@ def refused(home, match, whole=True):
 
 def reseal(home, **changes):
     """What a forger would do: write all digests anew."""
-    from hashlib import sha256
-
     manifest = replace(read_manifest(home), **changes)
-    known = {p.name: sha256(p.read_bytes()).hexdigest() for p in home.glob(f"{TRACES}/*/*")}
-    episodes = tuple(
-        replace(each, sha256=known[f"{each.seed}.jsonl"]) if each.sha256 else each
-        for each in manifest.episodes
-    )
-    seal(home, replace(manifest, episodes=changes.get("episodes", episodes)))
+    if "episodes" not in changes:
+        manifest = replace(manifest, episodes=tuple(digested(home, e) for e in manifest.episodes))
+    seal(home, manifest)
+
+
+def digested(home, each):
+    name = trace_name(CELLS[each.cell], each.seed, each.attempt)
+    path = home / TRACES / name
+    return replace(each, sha256=sha256(path.read_bytes()).hexdigest()) if path.exists() else each
 
 
 def forge(home, change):
@@ -60,7 +64,7 @@ def forge(home, change):
 def test_what_was_computed_is_computed_again(made):
     rows = verify(made)
     assert sorted(rows, key=lambda row: row.key) == sorted(
-        read_rows(made.parent), key=lambda row: row.key
+        read_rows(made.parents[1]), key=lambda row: row.key
     )
 
 
@@ -245,15 +249,150 @@ def test_forfeits_score_nothing(home):
 
 
 def test_errors_are_no_way_to_leave_out_what_went_badly(home):
-    without_traces(home, ["status 500", "limit"])
-    refused(home, "1 of 2 episodes of .* are errors", whole=False)
+    without_traces(home, ["error", "limit"])
+    refused(home, "1 of 2 episodes of .* with a team are errors", whole=False)
 
 
 def test_few_errors_are_not_scored(tmp_path):
     home = submitted(tmp_path, 12)
     first, *others = read_manifest(home).episodes
     trace_file(home, first.seed).unlink()
-    reseal(home, episodes=(replace(first, sha256=None, missing="status 500"), *others))
+    reseal(home, episodes=(replace(first, sha256=None, missing="error"), *others))
     rows = {row.seed: row for row in verify(home)}
-    assert rows[first.seed].error == "status 500" and rows[first.seed].values == {}
+    assert rows[first.seed].error and rows[first.seed].values == {}
     assert len(rows) == 12
+
+
+def only(home, keep, **changes):
+    """A submission of the episodes that `keep` picks."""
+    whole = read_manifest(home).episodes
+    for each in whole:
+        if not keep(each):
+            trace_file(home, each.seed).unlink()
+    reseal(home, episodes=tuple(each for each in whole if keep(each)), **changes)
+
+
+@pytest.mark.parametrize(
+    ("keep", "changes", "match"),
+    [
+        (lambda e: e.seed == FIRST + 1, {"instances": 1}, f"no episode of .*{FIRST}"),
+        (lambda e: e.seed == FIRST + 1, {"cells": (), "harnesses": {}}, "names no cell"),
+        (lambda e: True, {"instances": 1}, f"nobody asked for .*{FIRST + 1}"),
+        (lambda e: False, {"cells": (), "harnesses": {}}, "names no cell"),
+        (lambda e: False, {}, "no episode of"),
+    ],
+)
+def test_nobody_picks_the_instances(home, keep, changes, match):
+    only(home, keep, **changes)
+    refused(home, match, whole=False)
+
+
+def test_cells_are_named_once_and_have_no_company(home):
+    manifest = read_manifest(home)
+    reseal(home, cells=manifest.cells * 2)
+    refused(home, "or one twice", whole=False)
+    reseal(home, cells=manifest.cells, harnesses={**manifest.harnesses, "score": "1.0"})
+    refused(home, "harnesses of other cells", whole=False)
+
+
+def test_few_instances_are_told(made):
+    assert "2 instances a cell, fewer than 30" in check(made).caveat
+
+
+def test_attempts_alone_dilute_no_errors(tmp_path):
+    home = submitted(tmp_path, 2, attempts=10, topologies=["centralized"])
+    first, *others = sorted(read_manifest(home).episodes, key=lambda e: e.attempt is not None)
+    assert first.attempt is None and len(others) == 21
+    trace_file(home, first.seed).unlink()
+    reseal(home, episodes=(replace(first, sha256=None, missing="error"), *others))
+    refused(home, "1 of 2 episodes of .* with a team are errors", whole=False)
+
+
+@pytest.mark.parametrize("reason", ["", "bad luck"])
+def test_reasons_are_known_ones(home, reason):
+    without_traces(home, ["limit", reason])
+    refused(home, "not a manifest.*missing", whole=False)
+
+
+@pytest.fixture(scope="module")
+def duet(tmp_path_factory):
+    """Five instances of `gather`, in most of which the team sends somebody, and alone."""
+    return submitted(
+        tmp_path_factory.mktemp("duet"),
+        5,
+        1,
+        families=["gather"],
+        bands=["100"],
+        topologies=["centralized"],
+    )
+
+
+def test_alone_is_alone(duet, tmp_path):
+    home = tmp_path / "submission"
+    shutil.copytree(duet, home)
+    verify(home)
+    path = next(
+        p
+        for p in home.glob(f"{TRACES}/*/*[0-9].jsonl")
+        if len(store.read(p)[0].agents) > 1 and "alone" not in p.name
+    )
+    path.with_suffix(".alone-0.jsonl").write_bytes(path.read_bytes())
+    reseal(home)
+    refused(home, "sends somebody, in an episode alone")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "oracle",
+        "Oracle",
+        "majority",
+        "best-of-n",
+        "mine alone",
+        "",
+        " mine",
+        "a|b",
+        "a\nb",
+        "a\x1b[2J",
+        "\u202eelcaro",
+        "x" * 101,
+    ],
+)
+def test_names_that_pass_for_others(home, name):
+    reseal(home, policy=name)
+    refused(home, "name", whole=False)
+
+
+def test_facts_that_are_none(home):
+    reseal(home, about={"kind": "test", "score": 1.0})
+    refused(home, '"about" holds "score"', whole=False)
+    reseal(home, about={"kind": "test"}, split="the hard one")
+    refused(home, "its split is called", whole=False)
+
+
+@pytest.mark.parametrize("change", [{"id": "best"}, {"spec": {"family": "hops", "score": 1.0}}])
+def test_a_header_that_says_something_else(home, change):
+    forge(
+        home,
+        lambda trace: replace(
+            trace, **{**change, "spec": {**trace.spec, **change.get("spec", {})}}
+        ),
+    )
+    refused(home, "its id or its spec")
+
+
+def test_links_and_folders_that_nobody_named(home, tmp_path):
+    (home / "extra").mkdir()
+    refused(home, "does not name this file or folder", whole=False)
+    (home / "extra").rmdir()
+    path = trace_file(home)
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    refused(home, "is a link", whole=False)
+
+
+def test_the_only_submission_below_a_folder(made, tmp_path):
+    shutil.copytree(made, tmp_path / "one")
+    assert check(tmp_path).home == tmp_path / "one"
+    shutil.copytree(made, tmp_path / "two")
+    refused(tmp_path, "more than one submission.*one.*two", whole=False)

@@ -89,7 +89,7 @@ def test_cells_are_paired():
         ({"families": ["hopz"]}, "hops"),
         ({"bands": ["10000"]}, "1000"),
         ({"topologies": ["swam"]}, "swarm"),
-        ({"conditions": ["sunny"]}, "no cell is left"),
+        ({"conditions": ["sunny"]}, 'no condition "sunny"'),
     ],
 )
 def test_unknown_names_are_refused(only, hint):

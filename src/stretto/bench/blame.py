@@ -94,10 +94,10 @@ def _last(case: Case) -> list[Guess]:
 
 
 def _busiest(case: Case) -> list[Guess]:
-    """The first step of the agent that spoke most often."""
-    counts = Counter(guess.agent for guess in _all(case))
-    most = max(counts, key=lambda agent: counts[agent])
-    return [guess for guess in _all(case) if guess.agent == most][:1]
+    """The first step of the agent that spoke most often; of several, of who spoke first."""
+    guesses = _all(case)
+    counts = Counter(guess.agent for guess in guesses)
+    return sorted(guesses, key=lambda guess: -counts[guess.agent])[:1]
 
 
 def _first_error(case: Case) -> list[Guess]:
@@ -175,7 +175,7 @@ def read_cases(path: Path) -> list[Case]:
 def _read(file: Path) -> Case:
     try:
         document = msgspec.json.decode(read_bytes(file))
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise StrettoError(f"not JSON: {error}", str(file)) from None
     fields: dict[str, Any] = document if isinstance(document, dict) else {}
     history, agent, step = (
@@ -186,11 +186,14 @@ def _read(file: Path) -> Case:
     if not isinstance(history, list) or not isinstance(agent, str) or step is None:
         hint = "it needs history, mistake_agent and mistake_step"
         raise StrettoError("not a labelled run of Who&When", str(file), hint)
+    speakers = tuple(_speaker(said) for said in history)
+    if set(speakers) <= {HUMAN}:
+        raise StrettoError("no agent speaks in this run", str(file), "nobody could be blamed")
     named = any(isinstance(said, dict) and said.get("name") for said in history)
     return Case(
         file.stem,
         "algorithm-generated" if named else "hand-crafted",
-        tuple(_speaker(said) for said in history),
+        speakers,
         tuple(str(said.get("content", "")) if isinstance(said, dict) else "" for said in history),
         agent,
         step,

@@ -65,7 +65,7 @@ def examinee(source: str) -> Examinee:
     if kind == "lm":
         model = rest or "smollm2"
         return _language_model(f"lm {model}", model, source)
-    if Path(source).is_dir():
+    if source and Path(source).is_dir():
         return _trained(Path(source))
     hint = f"script:{'|'.join(NAMES)}, lm, lm:MODEL, the folder of a run, or --model URL"
     raise StrettoError(f'no policy "{source}"', "--policy", hint)
@@ -83,6 +83,9 @@ def _trained(folder: Path) -> Examinee:
     """What a finished run left in its `weights` folder."""
     from stretto.learn.recipe import read_recipe
 
+    if not (folder / "config.toml").is_file():
+        hint = "name the folder of a finished run: stretto train leaves config.toml and weights"
+        raise StrettoError("holds no training run", str(folder), hint)
     recipe = read_recipe(folder / "config.toml")
     weights, name = folder / "weights", folder.resolve().name
     if not weights.is_dir():

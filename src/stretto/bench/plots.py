@@ -2,24 +2,28 @@
 
 from collections.abc import Sequence
 from html import escape
-from math import floor, log10
+from math import ceil, floor, log10
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 WIDTH, HEIGHT = 560, 330
-LEFT, RIGHT, TOP, BOTTOM = 58, 16, 14, 46
+LEFT, RIGHT, TOP, BOTTOM = 58, 24, 14, 46
 COLOURS = (
     "var(--learned)",
     "var(--optimum)",
     "var(--kind-spawn)",
-    "var(--kind-message)",
-    "var(--critical)",
-    "var(--kind-tool-result)",
-    "var(--kind-delegate)",
     "var(--baseline)",
+    "var(--critical)",
+    "var(--kind-delegate)",
+    "var(--kind-tool-call)",
     "var(--kind-human)",
+    "var(--kind-message)",
 )
 SHAPES = "circle", "square", "diamond"
+DASHES = "", ' stroke-dasharray="7 4"', ' stroke-dasharray="2 3"'
+DENSE = 7
+"""Most labels along a logarithmic axis of whole decades."""
 
 
 class Point(Struct, frozen=True):
@@ -40,8 +44,10 @@ class Series(Struct, frozen=True):
     points: tuple[Point, ...]
     line: bool = False
     """Whether they are joined."""
-    colour: int | None = None
-    """Number of its colour and shape; its place among the series where absent."""
+    colour: int = 0
+    """Number of its colour; numbers beyond `COLOURS` begin again, so the shape must differ."""
+    shape: int = 0
+    """Number of the shape of its points, and of the dashes of its line."""
 
 
 class Axis(Struct, frozen=True):
@@ -52,6 +58,8 @@ class Axis(Struct, frozen=True):
     low: float | None = None
     """Where it begins; at the least value where absent."""
     high: float | None = None
+    names: tuple[str, ...] = ()
+    """What stands at 1, 2, ..., where these are no numbers."""
 
 
 class Scale(Struct, frozen=True):
@@ -76,9 +84,7 @@ class Scale(Struct, frozen=True):
 def plot(series: Sequence[Series], x: Axis, y: Axis, label: str) -> str:
     """A plot with its key; a sentence where there is nothing to draw."""
     shown = [
-        Series(s.name, points, s.line, number if s.colour is None else s.colour)
-        for number, s in enumerate(series)
-        if (points := _drawable(s.points, x, y))
+        replace(each, points=points) for each in series if (points := _drawable(each.points, x, y))
     ]
     if not shown:
         return '<p class="quiet">Nothing of this is known here.</p>'
@@ -86,11 +92,11 @@ def plot(series: Sequence[Series], x: Axis, y: Axis, label: str) -> str:
     across = _scale(x, [p.x for p in points], LEFT, WIDTH - RIGHT)
     edges = [v for p in points for v in (p.y, p.low, p.high) if v is not None]
     up = _scale(y, edges, HEIGHT - BOTTOM, TOP)
-    parts = [_axis_x(across, x.label), _axis_y(up, y.label)]
+    parts = [_axis_x(across, x), _axis_y(up, y.label)]
     if not y.log and up.low < 0 < up.high:
         parts.append(_rule(up.at(0)))
     parts += [_series(each, across, up) for each in shown]
-    keys = "".join(_key(each.name, each.colour or 0) for each in shown)
+    keys = "".join(map(_key, shown))
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}" '
         f'class="plot">{"".join(parts)}</svg><p class="quiet plot-key">{keys}</p>'
@@ -98,17 +104,27 @@ def plot(series: Sequence[Series], x: Axis, y: Axis, label: str) -> str:
 
 
 def ticks(low: float, high: float, log: bool) -> list[float]:
-    """Round values within a range: powers of ten, or steps of 1, 2 or 5."""
-    if log:
-        powers = range(floor(log10(low)), floor(log10(high)) + 2)
-        found = [10.0**p for p in powers if low <= 10.0**p <= high]
-        return found if len(found) > 1 else [low, high]
+    """Round values within a range: steps of 1, 2 or 5.
+
+    On a logarithmic axis powers of ten; where these are few, two and five times them, too.
+    """
+    found = _round_log(low, high) if log else []
+    if len(found) > 2:
+        return found
     rough = (high - low) / 5
     unit = 10.0 ** floor(log10(rough))
     step = next(unit * m for m in (1, 2, 5, 10) if unit * m >= rough)
     first = floor(low / step)
     values = [step * (first + n) for n in range(12)]
     return [v for v in values if low - 1e-9 <= v <= high + 1e-9]
+
+
+def _round_log(low: float, high: float) -> list[float]:
+    decades = range(floor(log10(low)), floor(log10(high)) + 1)
+    powers = [10.0**p for p in decades if low <= 10.0**p <= high]
+    if len(powers) > 2:
+        return powers[:: ceil(len(powers) / DENSE)]
+    return [m * 10.0**p for p in decades for m in (1, 2, 5) if low <= m * 10.0**p <= high]
 
 
 def _drawable(points: Sequence[Point], x: Axis, y: Axis) -> tuple[Point, ...]:
@@ -128,30 +144,29 @@ def _scale(axis: Axis, values: Sequence[float], begin: float, end: float) -> Sca
 
 
 def _series(series: Series, across: Scale, up: Scale) -> str:
-    number = series.colour or 0
-    colour = COLOURS[number % len(COLOURS)]
-    dash = ' stroke-dasharray="6 4"' * (number >= len(COLOURS))
+    colour = COLOURS[series.colour % len(COLOURS)]
     places = [(across.at(p.x), up.at(p.y)) for p in series.points]
     parts: list[str] = []
     if series.line:
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-        style = f'fill="none" stroke="{colour}" stroke-width="2"{dash}'
-        parts.append(f'<polyline points="{path}" {style}/>')
+        style = f'fill="none" stroke="{colour}" stroke-width="2"'
+        dash = DASHES[series.shape % len(DASHES)]
+        parts.append(f'<polyline points="{path}" {style}{dash}/>')
     for point, (x, y) in zip(series.points, places, strict=True):
         if point.low is not None and point.high is not None:
             parts.append(
                 f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{up.at(point.low):.1f}" '
-                f'y2="{up.at(point.high):.1f}" stroke="{colour}" stroke-width="1"/>'
+                f'y2="{up.at(point.high):.1f}" stroke="{colour}" stroke-opacity="0.4"/>'
             )
         if not series.line or point.title:
-            parts.append(_mark(x, y, number, colour, point.title))
+            parts.append(_mark(x, y, series, point.title))
     return "".join(parts)
 
 
-def _mark(x: float, y: float, number: int, colour: str, title: str) -> str:
-    shape = SHAPES[number // len(COLOURS) % len(SHAPES)]
+def _mark(x: float, y: float, series: Series, title: str) -> str:
+    shape = SHAPES[series.shape % len(SHAPES)]
     said = f"<title>{escape(title)}</title>" if title else ""
-    style = f'fill="{colour}" fill-opacity="0.75"'
+    style = f'fill="{COLOURS[series.colour % len(COLOURS)]}" fill-opacity="0.75"'
     if shape == "circle":
         return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" {style}>{said}</circle>'
     turn = f' transform="rotate(45 {x:.1f} {y:.1f})"' if shape == "diamond" else ""
@@ -159,15 +174,18 @@ def _mark(x: float, y: float, number: int, colour: str, title: str) -> str:
     return f"<rect {place} {style}{turn}>{said}</rect>"
 
 
-def _axis_x(scale: Scale, label: str) -> str:
+def _axis_x(scale: Scale, axis: Axis) -> str:
     base = HEIGHT - BOTTOM
+    named: dict[float, str] = {float(n): name for n, name in enumerate(axis.names, start=1)}
+    words = named or {v: _words(v) for v in ticks(scale.low, scale.high, scale.log)}
     marks = "".join(
         f'<line x1="{scale.at(v):.1f}" x2="{scale.at(v):.1f}" y1="{TOP}" y2="{base}" class="grid"/>'
-        f'<text x="{scale.at(v):.1f}" y="{base + 17}" text-anchor="middle">{_words(v)}</text>'
-        for v in ticks(scale.low, scale.high, scale.log)
+        f'<text x="{scale.at(v):.1f}" y="{base + 17}" text-anchor="middle">{escape(word)}</text>'
+        for v, word in words.items()
     )
     middle = (scale.begin + scale.end) / 2
-    title = f'<text x="{middle:.0f}" y="{HEIGHT - 8}" text-anchor="middle">{escape(label)}</text>'
+    label = escape(axis.label)
+    title = f'<text x="{middle:.0f}" y="{HEIGHT - 8}" text-anchor="middle">{label}</text>'
     return marks + title
 
 
@@ -189,12 +207,18 @@ def _rule(y: float) -> str:
     return f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" class="zero"/>'
 
 
-def _key(name: str, number: int) -> str:
-    dot = _mark(6, 6, number, COLOURS[number % len(COLOURS)], "")
-    return f'<span><svg width="12" height="12">{dot}</svg> {escape(name)}</span> '
+def _key(series: Series) -> str:
+    dot = _mark(6, 6, series, "")
+    return f'<span><svg width="12" height="12">{dot}</svg> {escape(series.name)}</span> '
 
 
 def _words(value: float) -> str:
-    if value and (abs(value) >= 10_000 or abs(value) < 0.001):
-        return f"{value:.0e}".replace("e+0", "e").replace("e-0", "e-")
-    return f"{value:,.3f}".rstrip("0").rstrip(".")
+    """As in `0.25`, `1,000` and `2·10⁴`."""
+    if not value or 0.001 <= abs(value) < 10_000:
+        return f"{value:,.3f}".rstrip("0").rstrip(".")
+    power = floor(log10(abs(value)) + 1e-9)
+    times = f"{value / 10.0**power:.3g}·"
+    return f"{'' if times == '1·' else times}10{str(power).translate(RAISED)}"
+
+
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -1,16 +1,21 @@
 """Results of an exam: one row an episode, appended as soon as it is known."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
+from threading import Lock
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from stretto.bench.suite import CLEAN, Cell, Suite, to_json
+from stretto.bench.suite import CLEAN, Cell, Suite, require_cell, to_json
 from stretto.errors import StrettoError
 from stretto.files import read_bytes, write_whole
 
 ROWS, RUN = "results.jsonl", "run.json"
+_APPENDING = Lock()
 
 
 class Row(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -43,34 +48,46 @@ class Row(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_
         return self.cell.name, self.policy, self.seed, self.attempt
 
 
+class _Run(Struct):
+    """What `run.json` must say; it says more."""
+
+    versions: dict[str, Any]
+
+
 _DECODER = msgspec.json.Decoder(Row)
 
 
 def open_folder(folder: Path, suite: Suite) -> list[Row]:
     """Begin a folder of results, or go on with one; the rows that it has already.
 
-    Raises `StrettoError` for a folder whose rows were made by other versions.
+    Raises `StrettoError` for a folder whose rows were made by other versions, and for one that
+    cannot be made.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     said = to_json(suite)
     if (folder / RUN).exists():
-        before = msgspec.json.decode(read_bytes(folder / RUN))
-        changed = [k for k in said["versions"] if before["versions"].get(k) != said["versions"][k]]
-        if changed:
-            what = f"the results here were made with another {', '.join(changed)}"
-            raise StrettoError(what, str(folder), "take a new folder; numbers do not mix")
+        _require_versions(folder, said["versions"])
+    rows, whole = _read(folder / ROWS)
     write_whole(folder / RUN, [msgspec.json.format(msgspec.json.encode(said)) + b"\n"])
-    rows, whole = _read(folder / ROWS) if (folder / ROWS).exists() else ([], 0)
-    if (folder / ROWS).exists():
-        with (folder / ROWS).open("r+b") as file:
-            file.truncate(whole)  # a line that was cut when the run died
+    with _reached(folder / ROWS), (folder / ROWS).open("ab") as file:
+        file.truncate(whole)  # a line that was cut when the run died
     return [row for row in rows if row.error is None]
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder, with those above it.
+
+    Raises `StrettoError` where that cannot be.
+    """
+    with _reached(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+
+
 def append(folder: Path, rows: Iterable[Row]) -> None:
-    """Add rows to the results."""
-    with (folder / ROWS).open("ab") as file:
-        file.write(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    """Add rows to the results; threads may do so at once."""
+    data = b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
+    with _APPENDING, _reached(folder / ROWS), (folder / ROWS).open("ab") as file:
+        file.write(data)
 
 
 def read_rows(folder: Path) -> list[Row]:
@@ -91,14 +108,50 @@ def latest(rows: Sequence[Row]) -> list[Row]:
     return list({row.key: row for row in rows}.values())
 
 
+def _require_versions(folder: Path, own: dict[str, Any]) -> None:
+    try:
+        before = msgspec.json.decode(read_bytes(folder / RUN), type=_Run).versions
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        hint = "take a new folder: which versions made these results is not known"
+        raise StrettoError(f"not what a run writes: {error}", str(folder / RUN), hint) from None
+    changed = [name for name in own if before.get(name) != own[name]]
+    if changed:
+        what = f"the results here were made with another {', '.join(changed)}"
+        raise StrettoError(what, str(folder), "take a new folder; numbers do not mix")
+
+
+@contextmanager
+def _reached(path: Path) -> Generator[None]:
+    """Tell in one line what the file system does not allow."""
+    try:
+        yield
+    except FileExistsError:
+        raise StrettoError("is a file, not a folder", str(path), "results need a folder") from None
+    except OSError as error:
+        what = f"cannot be used for results: {error.strerror}"
+        raise StrettoError(what, str(path), "name another folder") from None
+
+
 def _read(path: Path) -> tuple[list[Row], int]:
-    """The whole rows of a file, and how many bytes they take."""
-    data = path.read_bytes()
+    """The whole rows of a file, and how many bytes they take; none where there is no file."""
+    with _reached(path):
+        data = path.read_bytes() if path.exists() else b""
     whole = data.rfind(b"\n") + 1
-    rows: list[Row] = []
-    for number, line in enumerate(data[:whole].splitlines(), start=1):
-        try:
-            rows.append(_DECODER.decode(line))
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise StrettoError(f"not a row of results: {error}", f"{path}:{number}") from None
-    return rows, whole
+    return [
+        _row(line, f"{path}:{number}")
+        for number, line in enumerate(data[:whole].splitlines(), start=1)
+    ], whole
+
+
+def _row(line: bytes, where: str) -> Row:
+    try:
+        row = _DECODER.decode(line)
+        _require_cell(row.cell)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise StrettoError(f"not a row of results: {error}", where) from None
+    except StrettoError as error:
+        raise StrettoError(error.what, where, error.hint) from None
+    return row
+
+
+_require_cell = lru_cache(maxsize=4096)(require_cell)

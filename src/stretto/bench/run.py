@@ -1,9 +1,10 @@
 """Running an exam: instances in parallel, every row kept as soon as it is known."""
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from functools import lru_cache, partial
 from pathlib import Path
+from threading import Event
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,22 +23,27 @@ from stretto.bench.play import (
     serial_seconds,
     sit,
 )
-from stretto.bench.results import Row, append, open_folder
-from stretto.bench.submission import TRACES, trace_name, write_manifest
+from stretto.bench.results import Row, append, make_folder, open_folder
+from stretto.bench.submission import (
+    home_of,
+    open_submission,
+    require_policy,
+    trace_path,
+    write_manifest,
+)
 from stretto.bench.suite import CLEAN, Cell, Suite
-from stretto.bench.workers import done_by
-from stretto.errors import StrettoError
+from stretto.bench.workers import done_by, in_threads
 from stretto.files import write_whole
 from stretto.policies.endpoint import InvalidAnswerError
-from stretto.team.protocols import Task
+from stretto.team.protocols import Answer, Ask, Policy, Task
 from stretto.trace import Trace
 
 REPLAYED = 3
 """Instances of a cell in which messages are valued by replay."""
 BATCH = 15
 """Episodes of one policy that play side by side: what an interrupt may cost in each process."""
-SUBMISSION = "submission"
-"""Folder of the traces of the policy under exam."""
+LONGEST = 500
+"""Most characters of an error that a row tells."""
 Show = Callable[[int, int], None]
 """Told how many instances are done, of how many."""
 ShowWhere = Callable[[int, int, str], None]
@@ -108,28 +114,24 @@ def run_exam(
         workers: Processes that play, for a policy that a `source` makes again.
         show: Told of progress.
 
-    Raises `StrettoError` for a policy that has the name of a baseline.
+    Raises `StrettoError` for a policy that has the name of a baseline, and for a folder that holds
+    results of another policy of this name, or with other settings.
     """
-    _require_own_name(who.name)
-    done = {row.key for row in open_folder(folder, suite)}
+    require_policy(who.name, who.about, "the policy under exam")
+    open_folder(folder, suite)
     suite = _for(who, suite)
+    done = {row.key for row in open_submission(folder, suite, who, attempts, tokens)}
     batches = [each for each in _batches(who, suite, attempts) if _keys(who, each) - done]
     count, total = 0, sum(len(each.seeds) for each in batches)
     show = show or (lambda done, total, where: None)
     show(count, total, "")
     try:
-        for rows in _sat(folder, who, batches, tokens, workers):
-            append(folder, rows)
-            count += len(rows)
-            show(count, total, f"{rows[0].family} {rows[0].band}")
+        with closing(_sat(folder, who, batches, tokens, workers)) as sat:
+            for rows in sat:
+                count += len(rows)
+                show(count, total, f"{rows[0].family} {rows[0].band}")
     finally:
-        write_manifest(folder, suite, who)
-
-
-def _require_own_name(name: str) -> None:
-    if name in SCRIPTED or name.endswith(ALONE):
-        hint = "rename it: rows of two policies with one name could not be told apart"
-        raise StrettoError(f'"{name}" is the name of a baseline', "the policy under exam", hint)
+        write_manifest(folder, suite, who, attempts, tokens)
 
 
 def _for(who: Examinee, suite: Suite) -> Suite:
@@ -195,16 +197,47 @@ def _name(who: Examinee, batch: Batch) -> str:
 
 def _sat(
     folder: Path, who: Examinee, batches: Sequence[Batch], tokens: float | None, workers: int
-) -> Iterator[list[Row]]:
-    """The rows of every batch, as each is done."""
+) -> Generator[list[Row]]:
+    """The rows of every batch, as each is done and in the results."""
     if who.threads:
-        with ThreadPoolExecutor(who.threads) as pool:
-            futures = [pool.submit(_sit_one, folder, who, tokens, each) for each in batches]
-            yield from ([future.result()] for future in as_completed(futures))
-    elif who.source is not None and workers > 1:
-        yield from done_by(partial(_sit_again, folder, who.source, tokens), batches, workers)
+        stop = Event()
+        work = partial(_sit_in_thread, folder, _held(who, stop), tokens)
+        yield from in_threads(work, batches, who.threads, stop)
+        return
+    if who.source is not None and workers > 1:
+        found = done_by(partial(_sit_again, folder, who.source, tokens), batches, workers)
     else:
-        yield from (_sit(folder, who, tokens, each) for each in batches)
+        found = (_sit(folder, who, tokens, each) for each in batches)
+    for rows in found:
+        append(folder, rows)
+        yield rows
+
+
+class _Held:
+    """Another policy, which is asked nothing more after a stop: calls cost money."""
+
+    def __init__(self, policy: Policy, stop: Event) -> None:
+        self._policy = policy
+        self._stop = stop
+
+    def decide(self, asks: Sequence[Ask]) -> Sequence[Answer]:
+        if self._stop.is_set():
+            raise SystemExit
+        return self._policy.decide(asks)
+
+
+def _held(who: Examinee, stop: Event) -> Examinee:
+    def policies(task: Task) -> Policies:
+        return {role: _Held(policy, stop) for role, policy in who.policies(task).items()}
+
+    return replace(who, policies=policies)
+
+
+def _sit_in_thread(folder: Path, who: Examinee, tokens: float | None, batch: Batch) -> list[Row]:
+    """Append the row before anybody could be interrupted: what was paid for is kept."""
+    rows = _sit(folder, who, tokens, batch)
+    append(folder, rows)
+    return rows
 
 
 def _sit_again(folder: Path, source: str, tokens: float | None, batch: Batch) -> list[Row]:
@@ -217,16 +250,35 @@ _made = lru_cache(maxsize=1)(examinee)
 
 def _sit(folder: Path, who: Examinee, tokens: float | None, batch: Batch) -> list[Row]:
     """A batch, side by side; where that fails, one by one to see whose error it is."""
+    if len(batch.seeds) == 1:
+        return [_sit_one(folder, who, tokens, batch)]
     if who.forget is not None:
         who.forget()
     try:
-        tasks, policies = _seated(who, batch)
-        traces = play(tasks, batch.seeds, policies, limits_of(batch.cell, tokens))
-    except StrettoError:
+        played = _played(who, tokens, batch)
+    except Exception:
         singles = [replace(batch, seeds=(seed,)) for seed in batch.seeds]
         return [_sit_one(folder, who, tokens, each) for each in singles]
-    pairs = zip(batch.seeds, traces, strict=True)
-    return [_kept(folder, who, batch, seed, trace) for seed, trace in pairs]
+    return [_kept(folder, who, batch, row, data) for row, data in played]
+
+
+def _played(who: Examinee, tokens: float | None, batch: Batch) -> list[tuple[Row, bytes | None]]:
+    """Play and judge a batch: rows, and their traces as they are written; `None` for a forfeit."""
+    tasks, policies = _seated(who, batch)
+    traces = play(tasks, batch.seeds, policies, limits_of(batch.cell, tokens))
+    return [
+        (_judged(who, batch, seed, trace), _encoded(trace))
+        for seed, trace in zip(batch.seeds, traces, strict=True)
+    ]
+
+
+def _judged(who: Examinee, batch: Batch, seed: int, trace: Trace) -> Row:
+    serial = serial_seconds(batch.cell, seed)
+    return judge(batch.cell, seed, _name(who, batch), trace, serial, batch.attempt or 0)
+
+
+def _encoded(trace: Trace) -> bytes | None:
+    return None if trace.attrs.get("ended") == "limit" else store.encode_checked(trace)
 
 
 def _seated(who: Examinee, batch: Batch) -> tuple[list[Task], Policies]:
@@ -241,32 +293,35 @@ def _seated(who: Examinee, batch: Batch) -> tuple[list[Task], Policies]:
 
 
 def _sit_one(folder: Path, who: Examinee, tokens: float | None, batch: Batch) -> Row:
-    """One episode on its own; a failed call is an error, an illegal answer a forfeit."""
-    (seed,) = batch.seeds
+    """One episode on its own.
+
+    A failed call and a policy that breaks are errors, an illegal answer is a forfeit.
+    """
+    name, (seed,) = _name(who, batch), batch.seeds
+    if who.forget is not None:
+        who.forget()
     try:
-        tasks, policies = _seated(who, batch)
-        (trace,) = play(tasks, [seed], policies, limits_of(batch.cell, tokens))
-        return _kept(folder, who, batch, seed, trace)
+        ((row, data),) = _played(who, tokens, batch)
     except InvalidAnswerError:
-        empty = _error(batch.cell, seed, _name(who, batch), None, batch.attempt or 0)
-        return forfeit(empty, "invalid")
-    except StrettoError as error:
-        return _error(batch.cell, seed, _name(who, batch), error, batch.attempt or 0)
+        empty = _error(batch.cell, seed, name, None, batch.attempt or 0)
+        row, data = forfeit(empty, "invalid"), None
+    except Exception as error:
+        row, data = _error(batch.cell, seed, name, error, batch.attempt or 0), None
+    return _kept(folder, who, batch, row, data)
 
 
-def _kept(folder: Path, who: Examinee, batch: Batch, seed: int, trace: Trace) -> Row:
-    """Write the trace down, then judge it."""
-    cell = batch.cell
-    path = folder / SUBMISSION / TRACES / trace_name(cell, seed, batch.attempt)
-    if trace.attrs.get("ended") == "limit":
-        path.unlink(missing_ok=True)  # of a run that allowed more
-    else:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, [store.encode_checked(trace)])
-    serial = serial_seconds(cell, seed)
-    return judge(cell, seed, _name(who, batch), trace, serial, batch.attempt or 0)
+def _kept(folder: Path, who: Examinee, batch: Batch, row: Row, data: bytes | None) -> Row:
+    """Write the trace of a row down, or remove the one that an earlier run left."""
+    path = trace_path(home_of(folder, who.name), batch.cell, row.seed, batch.attempt)
+    if data is None:
+        path.unlink(missing_ok=True)
+        return row
+    make_folder(path.parent)
+    write_whole(path, [data])
+    return row
 
 
 def _error(cell: Cell, seed: int, policy: str, error: Exception | None, attempt: int = 0) -> Row:
     told = None if error is None else f"{type(error).__name__}: {error}"
-    return row_of(cell, seed, policy, attempt, error=told)
+    said = told and told[:LONGEST].encode("utf-8", "replace").decode()
+    return row_of(cell, seed, policy, attempt, error=said)

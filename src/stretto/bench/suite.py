@@ -60,6 +60,8 @@ class Split(Struct, frozen=True):
     """Seeds that the exam draws its instances from."""
 
     name: str
+    """`public` or `private`; results tell no more of a private one than its digest and the seeds
+    that were played."""
     seeds: tuple[int, ...]
 
     @property
@@ -115,7 +117,7 @@ def read_split(path: Path | None) -> Split:
         raise StrettoError(f"no list of seeds: {error}", str(path)) from None
     if not seeds or len(set(seeds)) < len(seeds):
         raise StrettoError("a split is a list of distinct seeds", str(path))
-    return Split(path.stem, seeds)
+    return Split("private", seeds)
 
 
 def versions(split: Split) -> Versions:
@@ -156,13 +158,29 @@ def suite(
     require("task family", wanted.get("families", ()), families())
     require("length band", wanted.get("bands", ()), tuple(LIMITS))
     require("topology", wanted.get("topologies", ()), NAMES)
+    require("condition", wanted.get("conditions", ()), _conditions(wanted.get("families", ())))
     if not 1 <= instances <= len(found.seeds):
         what = f"{instances} instances; the {found.name} split has {len(found.seeds)} seeds"
         raise StrettoError(what, "bench", "take fewer instances, and at least one")
     cells = tuple(cell for cell in _cells(wanted) if _fits(cell, wanted))
     if not cells:
-        raise StrettoError("no cell is left of the exam", "bench", "drop one of the limits")
+        hint = f"drop one of the limits; faults are planted in the band {FAULTY} only"
+        raise StrettoError("no cell is left of the exam", "bench", hint)
     return Suite(cells, found, instances)
+
+
+def require_cell(cell: Cell) -> None:
+    """Raise `StrettoError` for a cell that no exam has."""
+    require("task family", [cell.family], families())
+    require("length band", [cell.band], tuple(LIMITS))
+    require("topology", [cell.topology], topologies_of(cell.family))
+    require("condition", [cell.condition], _conditions([cell.family]))
+
+
+def _conditions(names: Sequence[str]) -> tuple[str, ...]:
+    """Every condition that some of these families has, or any where none is named."""
+    faults = {fault for family in names or families() for fault in faults_of(family)}
+    return CLEAN, *sorted(faults)
 
 
 def _cells(wanted: dict[str, Sequence[str]]) -> Iterator[Cell]:

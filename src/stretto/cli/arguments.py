@@ -26,11 +26,24 @@ def parse(kind: type[T], verb: str, argv: Sequence[str], default: T | None = Non
     try:
         with redirect_stderr(said):
             given: dict[str, Any] = {} if default is None else {"default": default}
-            return tyro.cli(kind, prog=f"stretto {verb}", args=list(argv), **given)
+            found = tyro.cli(kind, prog=f"stretto {verb}", args=list(argv), **given)
     except SystemExit as stop:
         if not stop.code:
             raise
-    raise StrettoError(_first_words(said.getvalue()), verb, "--help says more")
+        raise StrettoError(_first_words(said.getvalue()), verb, "--help says more") from None
+    _require_limits(found, kind, verb)
+    return found
+
+
+def _require_limits(found: Any, kind: type[Any], verb: str) -> None:
+    """Hold a command line to the limits of its annotations, of which the parser knows nothing."""
+    try:
+        plain = msgspec.to_builtins(found, enc_hook=str)
+        msgspec.convert(plain, kind, dec_hook=lambda wanted, value: wanted(value))
+    except msgspec.ValidationError as error:
+        what, _, path = str(error).partition(" - at `$.")
+        flag = path.strip("`").replace("_", "-")
+        raise StrettoError(f"{what[0].lower()}{what[1:]}", f"{verb}: --{flag}") from None
 
 
 def _first_words(box: str) -> str:

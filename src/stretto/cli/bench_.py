@@ -2,9 +2,11 @@
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import tyro
@@ -16,13 +18,18 @@ from rich.text import Text
 from stretto.cli.arguments import console, parse, print_json
 from stretto.cli.progress_bar import progress
 from stretto.errors import StrettoError, did_you_mean
-from stretto.files import write_whole
+from stretto.files import read_bytes, require_writable, write_whole
+
+if TYPE_CHECKING:
+    from stretto.bench.examinee import Examinee
+    from stretto.bench.suite import Suite
 
 Names = tuple[str, ...]
 Count = Annotated[int, Meta(ge=1)]
 TABLE_WIDTH = 260
 """Columns of a table that is no terminal's."""
 Positive = Annotated[float, Meta(gt=0)]
+Seconds = Annotated[float, Meta(gt=0, le=86_400)]
 Flag = tyro.conf.FlagCreatePairsOff[bool]
 
 
@@ -30,7 +37,7 @@ class Run(Struct, frozen=True, kw_only=True):
     """Run the exam: all baselines, and one policy if one is named. Goes on where it stopped."""
 
     out: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]
-    """Folder of the results; the traces of the policy come into DIR/submission."""
+    """Folder of the results; the traces of the policy come into DIR/submission/POLICY."""
     policy: str | None = None
     """The policy under exam: script:NAME, lm, lm:MODEL, or the folder of a training run."""
     model: Annotated[str | None, tyro.conf.arg(metavar="URL")] = None
@@ -51,9 +58,11 @@ class Run(Struct, frozen=True, kw_only=True):
     """How often the policy plays each instance alone, for best-of-n and majority."""
     tokens: Positive | None = None
     """Most tokens of an episode of the policy; who takes more forfeits it."""
-    timeout: Positive = 60.0
-    """Seconds until a call to the endpoint counts as failed."""
-    retries: Annotated[int, Meta(ge=0)] = 4
+    answer_tokens: Count = 1024
+    """Most tokens of an answer of the endpoint, thoughts included."""
+    timeout: Seconds = 60.0
+    """Seconds until a whole call to the endpoint counts as failed."""
+    retries: Annotated[int, Meta(ge=0, le=20)] = 4
     """How often a failed call is made again."""
     concurrency: Count = 8
     """Episodes, and calls to the endpoint, at once."""
@@ -139,37 +148,49 @@ def _wide() -> Console:
 
 
 def _run(command: Run) -> int:
+    from stretto.bench.results import open_folder
     from stretto.bench.run import run_baselines, run_exam
     from stretto.bench.suite import read_split, suite
 
     limits = ("families", "bands", "topologies", "conditions")
     only = {name: getattr(command, name) for name in limits}
-    split = read_split(command.split)
-    exam = suite(split=split, instances=command.instances, only=only)
-    who = _examinee(command)
-    if not command.no_baselines:
-        with progress("instances") as show:
-            run_baselines(exam, command.out, workers=command.workers, show=show)
-    if who is not None:
-        with progress("episodes") as show:
-            run_exam(
-                exam,
-                command.out,
-                who,
-                attempts=command.attempts,
-                tokens=command.tokens,
-                workers=command.workers,
-                show=show,
-            )
+    exam = suite(split=read_split(command.split), instances=command.instances, only=only)
+    with _examinee(command) as who:
+        open_folder(command.out, exam)
+        _require_writable(command)
+        if not command.no_baselines:
+            with progress("instances") as show:
+                run_baselines(exam, command.out, workers=command.workers, show=show)
+        if who is not None:
+            with progress("episodes") as show:
+                run_exam(
+                    exam,
+                    command.out,
+                    who,
+                    attempts=command.attempts,
+                    tokens=command.tokens,
+                    workers=command.workers,
+                    show=show,
+                )
     pages = {"html": command.html, "markdown": command.markdown}
-    return _show(Show(folder=command.out, json=command.json, **pages))
+    _show(Show(folder=command.out, json=command.json, **pages))
+    if who is not None:
+        _require_a_score(command.out, exam, who.name)
+    return 0
 
 
-def _examinee(command: Run) -> Any:
+@contextmanager
+def _examinee(command: Run) -> Generator["Examinee | None"]:
+    """Who sits the exam; an endpoint is known to answer, and closed in the end."""
     from stretto.bench.examinee import examinee, single
+    from stretto.bench.submission import require_policy
 
     if command.model is None:
-        return None if command.policy is None else examinee(command.policy)
+        who = None if command.policy is None else examinee(command.policy)
+        if who is not None:
+            require_policy(who.name, who.about, "the policy under exam")
+        yield who
+        return
     if command.policy is not None:
         raise StrettoError("one policy sits an exam", "bench run", "--policy or --model, not both")
     from stretto.policies.endpoint import Endpoint, EndpointPolicy
@@ -180,9 +201,46 @@ def _examinee(command: Run) -> Any:
         timeout=command.timeout,
         retries=command.retries,
         concurrency=command.concurrency,
+        answer_tokens=command.answer_tokens,
     )
-    policy = EndpointPolicy(endpoint)
-    return single(command.name, policy.about, policy, command.concurrency)
+    with closing(EndpointPolicy(endpoint)) as policy:
+        require_policy(command.name, policy.about, "--name")
+        policy.probe()
+        yield single(command.name, policy.about, policy, command.concurrency)
+
+
+def _require_writable(command: Run | Show) -> None:
+    """Raise `StrettoError` where a page could not be written: to know it before long work."""
+    from stretto.bench.text import insert
+
+    for path in (command.html, command.markdown):
+        if path is not None:
+            require_writable(path)
+    if command.markdown is not None:
+        insert(_said(command.markdown), "")
+
+
+def _said(page: Path) -> str:
+    """What a page says so far; nothing where there is none, or no file but a pipe."""
+    if not page.is_file() or not page.stat().st_size:
+        return ""
+    try:
+        return read_bytes(page).decode()
+    except UnicodeDecodeError as error:
+        raise StrettoError(f"not a page of UTF-8 text: {error}", str(page)) from None
+
+
+def _require_a_score(folder: Path, exam: "Suite", name: str) -> None:
+    """Raise `StrettoError` where every episode of the policy is an error."""
+    from stretto.bench.baselines import ALONE
+    from stretto.bench.results import read_rows
+
+    cells, seeds = set(exam.cells), set(exam.seeds)
+    rows = [row for row in read_rows(folder) if row.policy in (name, name + ALONE)]
+    errors = [row.error for row in rows if row.cell in cells and row.seed in seeds]
+    if errors and None not in errors:
+        hint = "the next run tries them again"
+        raise StrettoError(f'every episode of "{name}" is an error', str(folder), hint)
 
 
 def _show(command: Show) -> int:
@@ -190,17 +248,19 @@ def _show(command: Show) -> int:
     from stretto.bench.table import lines
     from stretto.bench.text import COLUMNS, cells, groups, insert, markdown
 
+    _require_writable(command)
     rows = read_rows(command.folder)
     found = lines(rows)
     if command.markdown is not None:
-        page = command.markdown.read_text("utf-8") if command.markdown.exists() else ""
-        write_whole(command.markdown, [insert(page, markdown(found)).encode()])
+        whole = insert(_said(command.markdown), markdown(found))
+        write_whole(command.markdown, [whole.encode()])
     if command.html is not None:
         from stretto.bench.page import leaderboard
 
-        write_whole(command.html, [leaderboard(found, command.folder).encode()])
+        write_whole(command.html, [leaderboard(found, command.folder, len(rows)).encode()])
+    reasons = Counter(row.error for row in rows if row.error is not None).most_common(1)
     if command.json:
-        print_json({"episodes": len(rows), "lines": found})
+        print_json({"episodes": len(rows), "errors": reasons, "lines": found})
         return 0
     out = _wide()
     for title, own in groups(found) if command.html is command.markdown is None else ():
@@ -212,6 +272,8 @@ def _show(command: Show) -> int:
         out.print(table)
     errors, forfeits = (sum(getattr(x, n) for x in found) for n in ("errors", "forfeits"))
     out.print(f"{len(rows):,} episodes, {errors:,} errors (not scored), {forfeits:,} forfeits (0)")
+    for reason, count in reasons:
+        out.print(Text(f"most frequent error, {count:,} times: {' '.join(reason.split())}"))
     return 0
 
 
@@ -222,16 +284,17 @@ def _verify(command: Verify) -> int:
     from stretto.bench.verify import check, verify
 
     split = read_split(command.split)
-    exam = check(command.folder, split).suite
+    found = check(command.folder, split)
     with progress("traces") as show:
         rows = verify(command.folder, split, show)
     if command.out is not None:
-        open_folder(command.out, exam)
+        open_folder(command.out, found.suite)
         append(command.out, rows)
     if command.json:
-        print_json({"verified": len(rows), "lines": lines(rows)})
+        print_json({"verified": len(rows), "caveat": found.caveat, "lines": lines(rows)})
     else:
         console().print(f"verified: {len(rows):,} episodes played again, every number recomputed")
+        _warn(found.caveat)
     return 0
 
 
@@ -243,13 +306,19 @@ def _submit_check(command: SubmitCheck) -> int:
     missing = sum(each.missing is not None for each, _ in found.episodes)
     said = {"episodes": len(found.episodes), "missing": missing, "digest": found.manifest.digest}
     if command.json:
-        print_json(said)
+        print_json({**said, "caveat": found.caveat})
     else:
         console().print(
             f"complete: {len(found.episodes):,} episodes, {missing:,} of them without a trace; "
             f"digest {found.manifest.digest}"
         )
+        _warn(found.caveat)
     return 0
+
+
+def _warn(caveat: str) -> None:
+    if caveat:
+        console().print(f"but: {caveat}")
 
 
 def _blame(command: Blame) -> int:
