@@ -12,7 +12,7 @@ from stretto.errors import StrettoError
 from stretto.tasks import repair_oracle
 from stretto.tasks.gather_oracle import Makespan
 from stretto.tasks.repair import Repair, _read, hidden, instance_of
-from stretto.tasks.repair_instance import passes
+from stretto.tasks.repair_instance import REMARK, passes
 from stretto.tasks.repair_oracle import (
     agent_values,
     best_schedule,
@@ -34,7 +34,7 @@ from stretto.team.engine import rollout
 from stretto.team.interventions import Null, Replace
 from stretto.team.state import AgentState
 from stretto.team.what_if import what_if
-from stretto.trace import Trace
+from stretto.trace import Event, Trace
 
 SMALL = Repair(layers=3, wide=2, healthy=1)
 
@@ -271,7 +271,7 @@ def test_the_planted_fault_is_decisive() -> None:
     assert found is not None
     event = trace.events[trace.columns.row[found.event]]
     assert event.agent == found.agent
-    assert event.attrs["module"] == instance_of(task).faulty[-1]
+    assert event.attrs["module"] == instance_of(task).culprit
     right = {**event.attrs, "written": event.attrs["patch"]}
     healed = what_if(trace, found.event, Replace("", right), task=task, policies=policies)
     assert healed.trace.reward("success") == 1.0
@@ -295,10 +295,19 @@ def test_a_remark_moves_no_script(topology: str, script: str) -> None:
         assert blame(twin, after) is None
     if script == "oracle":
         (remark,) = (event for event in after.events if "remark" in event.attrs)
+        assert (after.text(remark.content) or "").endswith(REMARK)
+        reads = [e.id for e in after.events if e.decision and REMARK in _seen(after, e)]
+        assert reads
+        assert {event.partition("#")[0] for event in reads} == {remark.agent}
         fault = replace(clean, fault="edit")
         culprit = blame(fault, run(fault))
         assert culprit is not None
         assert remark.id == culprit.event
+
+
+def _seen(trace: Trace, event: Event) -> str:
+    assert event.decision is not None
+    return trace.text(event.decision.observation) or ""
 
 
 def _choices(trace: Trace) -> list[str]:
@@ -307,7 +316,7 @@ def _choices(trace: Trace) -> list[str]:
 
 def test_who_reads_a_remark_is_offered_the_same_patches() -> None:
     task = replace(SMALL, fault="remark")
-    name = instance_of(task).faulty[-1]
+    name = instance_of(task).culprit
     module = instance_of(task).modules[name]
     world = task.begin(0)
     for each in instance_of(task).faulty:

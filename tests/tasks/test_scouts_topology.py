@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from stretto.policies.scripted import Scripted
+from stretto.tasks import scouts_oracle
 from stretto.tasks.conformance import check_task
 from stretto.tasks.nest import Nest
 from stretto.tasks.scouts import TABLE, Scouts, arrived, told
@@ -210,16 +211,41 @@ def test_an_episode_of_hundreds_of_scouts_is_of_its_band(name):
 
 
 @ALL
-def test_the_first_scout_says_the_other_colour_and_all_else_is_as_without(name):
+def test_one_scout_of_the_first_round_says_the_other_colour_and_all_else_is_as_without(name):
+    liars = set()
     for seed in range(12):
         _, clean = play(name, "five", "stop", seed=seed)
         task, faulty = play(name, "five", "stop", seed=seed, fault="lie")
         assert looks(clean) == looks(faulty)
         votes = [[sum(v) for v in zip(*map(arrived, t.events), strict=True)]
                  for t in (clean, faulty)]  # fmt: skip
-        turn = 1 if looks(clean)[0] == "red" else -1
+        saw, said = seen_and_said(faulty)
+        assert seen_and_said(clean) == (saw, saw)
+        (liar,) = (scout for scout in saw if said[scout] != saw[scout])
+        liars.add(list(saw).index(liar))
+        turn = 1 if saw[liar] == "red" else -1
         assert votes[1] == [votes[0][0] - turn, votes[0][1] + turn]
         assert replay(faulty, task) is None
+    assert len(liars) > 2  # the place in the team says nothing
+
+
+def seen_and_said(trace):
+    """Scout to what it saw, and to what it handed up."""
+    said = {}
+    for event in trace.events:
+        if (colour := told(event)) is not None:
+            said.setdefault(event.agent, colour)
+    saw = scouts_oracle.looks(trace)
+    return dict(saw), {scout: said[scout] for scout in saw}
+
+
+@ALL
+def test_who_lies_in_a_later_round_is_nobody(name):
+    for seed in range(6):
+        _, faulty = play(name, "two", "three", "stop", seed=seed, fault="lie")
+        saw, said = seen_and_said(faulty)
+        (liar,) = (scout for scout in saw if said[scout] != saw[scout])
+        assert liar in list(saw)[:2]
 
 
 @ALL
@@ -234,11 +260,12 @@ def test_the_liar_is_to_blame_exactly_where_it_turned_the_answer(name):
         assert blame(replace(task, fault=None), clean) is None
         if culprit:
             event = faulty.events[faulty.columns.row[culprit.event]]
-            first = next(agent.id for agent in faulty.agents if agent.role == "scout")
-            assert event.agent == culprit.agent == first
-            assert event.attrs["colour"] != looks(faulty)[0]
-            found.append(culprit)
+            saw, said = seen_and_said(faulty)
+            assert event.agent == culprit.agent
+            assert event.attrs["colour"] == said[culprit.agent] != saw[culprit.agent]
+            found.append(list(saw).index(culprit.agent))
     assert 5 < len(found) < 40
+    assert len(set(found)) == 3
 
 
 @ALL

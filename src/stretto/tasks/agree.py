@@ -4,8 +4,10 @@ Every member of a graph knows its own input only (`agree_instance`). Time runs i
 second: in each, a member shares all that it knows with those to whom it may write, proposes a
 colour to them, waits, or commits to its answer for good. There are four problems:
 
-- `majority`, `maximum`: all must commit to the same function of *all* inputs, so no fixed answer
-  serves (a consensus without inputs is reached by saying nothing);
+- `majority`, `maximum`: all must commit to the same function of *all* inputs (a consensus without
+  inputs is reached by saying nothing). A fixed answer of the whole team is the majority in every
+  second instance: that is what chance scores (`agree_scripts.yardstick`). It is never the maximum,
+  since who has heard of nobody can commit to its own number only;
 - `colouring`: no two neighbours may commit to one colour, near the threshold of colourability;
 - `cost`: the weights of pairs that are coloured alike and the prices of colours must be least.
 
@@ -33,6 +35,7 @@ from stretto.tasks.parameters import Seeded, require
 from stretto.tasks.reporting import MEMORY
 from stretto.tasks.topology import require_topology
 from stretto.tasks.words import number_word
+from stretto.team.noise import key_of
 from stretto.team.protocols import (
     Aggregate,
     Call,
@@ -163,9 +166,11 @@ class Agree(Seeded, frozen=True, forbid_unknown_fields=True, kw_only=True):
         return ToolResult(text, {"facts": facts, "takes": takes}, causes=causes)
 
     def scores(self, world: "World") -> Mapping[str, float]:
-        """Outcome 1 where all is as well as can be, 0 at what chance gives or below.
+        """Outcome 1 where all is as well as can be, never below 0.
 
-        Consensus: the share of members who are right (also `right`), less what a guess gives.
+        Consensus: the share of members who are right (also `right`), less the share that is right
+        where each member guesses on its own. Members who all guess alike are right together or not
+        at all: in a majority that earns 1 in every second instance, so ½ is what chance scores.
         Else: how far the cost lies below that of random colours, on the way to the optimum; who
         did not commit makes it 0. `success`: all right, or the optimum. Absent unless closed.
         """
@@ -188,7 +193,7 @@ class Agree(Seeded, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     def _commits(self, mind: "Mind") -> list[str]:
         if self.problem == "maximum":
-            known = {size_of(fact.rstrip(".").split(": ")[1]) for fact in mind.facts.values()}
+            known = set(heard_inputs(mind).values())
             words = [number_word(number) for number in sorted(known)[-MOST_NUMBERS:]]
         else:
             words = list(COLOURS[:2] if self.problem == "majority" else COLOURS)
@@ -198,7 +203,7 @@ class Agree(Seeded, frozen=True, forbid_unknown_fields=True, kw_only=True):
         """All facts that a member knows; its own is another where the fault lies with it."""
         told = dict(mind.facts)
         if self.fault and mind.number == culprit(self):
-            told[str(mind.number)] = _fact(mind.number, _lie(self))
+            told[str(mind.number)] = lie_of(self)
         return told
 
     def _write(self, team: Team, mind: "Mind", content: Mapping[str, Any]) -> Sequence[Effect]:
@@ -277,9 +282,21 @@ def anchors(task: Agree) -> tuple[float, float]:
 
 @lru_cache(maxsize=64)
 def culprit(task: Agree) -> int:
-    """The member with whom the planted fault lies: the first whose input gives the consensus."""
+    """The member with whom the planted fault lies: drawn from those whose input is the answer.
+
+    The margin is one, so each of them is decisive.
+    """
     inputs = instance_of(task).inputs
-    return inputs.index(agreed(task.problem, inputs))
+    truth = agreed(task.problem, inputs)
+    able = [member for member, given in enumerate(inputs) if given == truth]
+    return able[key_of(task.seed, "culprit") % len(able)]
+
+
+def heard_inputs(mind: "Mind") -> dict[int, int]:
+    """Member to its input, as far as somebody knows or believes."""
+    return {
+        int(member): _value(fact.rstrip(".").split(": ")[1]) for member, fact in mind.facts.items()
+    }
 
 
 def name_of(member: int) -> str:
@@ -287,10 +304,12 @@ def name_of(member: int) -> str:
     return number_word(member + 1)
 
 
-def _lie(task: Agree) -> str:
+def lie_of(task: Agree) -> str:
+    """What the member with whom the planted fault lies says of itself, as a sentence."""
+    liar = culprit(task)
     if task.problem == "maximum":
-        return number_word(0)
-    return COLOURS[1 - instance_of(task).inputs[culprit(task)]]
+        return _fact(liar, number_word(0))
+    return _fact(liar, COLOURS[1 - instance_of(task).inputs[liar]])
 
 
 def _fact(member: int, given: str) -> str:

@@ -6,16 +6,24 @@ all must know a function of all inputs, one-way messages are no fewer than `2n -
 Schwenk, J. Franklin Inst. 1974). Solutions and least costs: `agree_solve`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from stretto.errors import StrettoError
-from stretto.tasks.agree import Agree, culprit, instance_of, rounds_needed
+from stretto.tasks.agree import (
+    Agree,
+    culprit,
+    heard_inputs,
+    instance_of,
+    lie_of,
+    rounds_needed,
+)
 from stretto.tasks.agree_solve import agreed
 from stretto.tasks.games.coalitions import shapley
+from stretto.team.interventions import is_void
 from stretto.trace import Trace
 
 MOST_PLAYERS = 14
@@ -37,7 +45,10 @@ class Blame(Struct, frozen=True):
 
     agent: str
     event: str
-    """Id of the first message, or entry in the memory, that carries it."""
+    """The first of `events`."""
+    events: tuple[str, ...]
+    """Ids of all messages, or entries in the memory, by which it was told first-hand: with honest
+    ones in the place of all of them, whoever was misled is right."""
 
 
 def bounds(task: Agree) -> Bounds:
@@ -96,28 +107,55 @@ def _numbers(trace: Trace) -> dict[str, int]:
 
 
 def blame(task: Agree, trace: Trace) -> Blame | None:
-    """Who told the planted lie, and where first; `None` where it was never told.
+    """Who told the planted lie, and in which events; `None` where it misled nobody.
 
-    Exact: the consensus hangs on that one input, so whoever believes the lie is wrong.
+    Exact: somebody committed to what follows from what it had heard, that is wrong, and with the
+    truth in the place of the lie only what is right follows. Who reckons wrongly was not misled.
     """
     if task.fault is None:
         return None
-    teller = next((m for m, number in _numbers(trace).items() if number == culprit(task)), None)
-    written = ("message", None), ("tool_call", "memory.write")
-    told = (
-        event.id
+    liar, lie = culprit(task), lie_of(task)
+    numbers = _numbers(trace)
+    told = [
+        event
         for event in trace.events
-        if event.agent == teller
-        and (event.kind, event.tool) in written
-        and event.attrs.get("facts")
-    )
-    first = next(told, None)
-    return None if first is None or teller is None else Blame(teller, first)
+        if numbers.get(event.agent) == liar
+        and (event.kind, event.tool) in (("message", None), ("tool_result", "memory.write"))
+        and event.attrs.get("facts", {}).get(str(liar)) == lie
+    ]
+    if not told or not _misled(task, trace, liar):
+        return None
+    return Blame(told[0].agent, told[0].id, tuple(event.id for event in told))
+
+
+def _misled(task: Agree, trace: Trace, liar: int) -> bool:
+    """Whether anybody is wrong because of what it believes of the liar."""
+    inputs = instance_of(task).inputs
+    truth = agreed(task.problem, inputs)
+    world = task.begin(0)
+    for event in trace.events:
+        if is_void(event):
+            continue
+        if event.kind == "return" and event.attrs["value"] != truth:
+            heard = heard_inputs(world.minds[event.agent])
+            honest = {**heard, liar: inputs[liar]}
+            followed = event.attrs["value"] in _answers(task.problem, heard.values())
+            if followed and liar in heard and _answers(task.problem, honest.values()) == {truth}:
+                return True
+        task.apply(world, event)
+    return False
+
+
+def _answers(problem: str, heard: Collection[int]) -> set[int]:
+    """What follows from some inputs: both colours where votes tie."""
+    inputs = list(heard)
+    if problem == "majority" and inputs.count(0) == inputs.count(1):
+        return {0, 1}
+    return {agreed(problem, inputs)}
 
 
 def _chance(problem: str, inputs: Sequence[int], truth: int) -> float:
     if not inputs:
         return 0.0
-    if problem == "majority" and inputs.count(0) == inputs.count(1):
-        return 0.5
-    return float(agreed(problem, inputs) == truth)
+    answers = _answers(problem, inputs)
+    return (truth in answers) / len(answers)

@@ -23,6 +23,9 @@ from stretto.tasks.scripts import Yardstick, anybody, blind, everyone
 from stretto.tasks.words import number_word
 from stretto.team.protocols import Ask, Policy
 
+GUESS = 0.5
+"""Expected outcome of the best fixed answer of all members at a majority, over instances: exact."""
+
 
 def scripts(task: Agree) -> Mapping[str, Mapping[str, Policy]]:
     """Every script by its name: role to policy."""
@@ -41,8 +44,14 @@ def scripts(task: Agree) -> Mapping[str, Mapping[str, Policy]]:
 
 
 def yardstick(task: Agree) -> Yardstick:
-    """Who knows all is right. Members have numbers for names, and inputs hide nothing in words."""
-    return Yardstick(best=1.0)
+    """Who knows all is right. Members have numbers for names, and inputs hide nothing in words.
+
+    Chance at a majority is a common guess, "all commit to red", which is right in every second
+    instance and then scores 1; members who guess one by one score less. Elsewhere a fixed answer
+    scores 0 (of a maximum, nobody knows more than its own number without talk; in a colouring all
+    pairs are alike), or little (`cost`), and episodes have to say what chance does.
+    """
+    return Yardstick(best=1.0, random=GUESS if task.problem == "majority" else None)
 
 
 def _flood(ask: Ask, problem: str, rounds: int) -> str:

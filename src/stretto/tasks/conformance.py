@@ -48,7 +48,7 @@ SOLVED = 0.95
 ERRORS = 4.0
 """Standard errors within which a mean must lie."""
 SIBLINGS = 8
-"""Instances of its kind that the blind play, and whoever reads nothing but the menu."""
+"""Instances of its kind that the blind and the silent play, and who reads nothing but the menu."""
 MORE_SIBLINGS = 32
 """Instances that the latter play where the first ones do not rule out that they solve the kind."""
 HOPEFUL = 0.5
@@ -72,7 +72,8 @@ class Conformance(Struct, frozen=True):
     scores: Mapping[str, float]
     """Mean score of every script: its outcome, less prices where the family counts them.
 
-    That of `blind` is over several instances of the kind.
+    That of `blind` is over several instances of the kind, and so is that of `silent` where it is no
+    control.
     """
     chance: float
     """Expected score of chance; exact where the family knows it."""
@@ -88,9 +89,9 @@ def check_task(task: Task, episodes: int = EPISODES) -> Conformance:
     1. The oracle reaches the best expected score, and chance at most `CHANCE` of the way there.
     2. No word of the answer stands in what an agent sees, or may choose, before anything but its
        brief reached it.
-    3. Who sees nothing, or nothing but the menu (`stretto.tasks.shortcuts`), does not solve
-       instances of its kind, and who tells nobody anything does not solve it, unless that is its
-       control; then `blind` and `silent` must.
+    3. Who sees nothing, nothing but the menu (`stretto.tasks.shortcuts`), or tells nobody anything
+       does not solve instances of its kind, unless that is its control; then `blind` and `silent`
+       must.
     4. One seed gives one trace, alone or beside others; a replay diverges nowhere, with or without
        the texts.
     5. Other names of agents and of things change no choice of a script.
@@ -104,7 +105,8 @@ def check_task(task: Task, episodes: int = EPISODES) -> Conformance:
     missing = set(NAMES) - policies.keys()
     _require(not missing, f"no script {sorted(missing)}", task)
     runs = {name: rollout(task, policies[name], range(episodes)) for name in policies}
-    scored = {**runs, "blind": _blind_runs(task, episodes)}
+    unseen = {"blind", "silent"} - (yard.solved_by - {"blind"})
+    scored = {**runs, **{name: _kin_runs(task, name, episodes) for name in sorted(unseen)}}
     measured = {name: _measure(task, name, traces, yard.priced) for name, traces in scored.items()}
     guess = _chance(task, yard, policies["random"], episodes)
     chance = guess.mean
@@ -150,11 +152,11 @@ def _measured(scores: Sequence[float]) -> Measured:
     return Measured(fmean(scores), pstdev(scores) / sqrt(len(scores)), len(scores))
 
 
-def _blind_runs(task: Task, episodes: int) -> list[Trace]:
-    """The blind at this instance and its siblings: by luck, one plan can fit one instance."""
+def _kin_runs(task: Task, name: str, episodes: int) -> list[Trace]:
+    """A script at this instance and its siblings: by luck, one plan can fit one instance."""
     tasks = _siblings(task, range(SIBLINGS)) or [task]
     seeds = range(max(2, episodes // len(tasks)))
-    return [trace for each in tasks for trace in rollout(each, scripts_of(each)["blind"], seeds)]
+    return [trace for each in tasks for trace in rollout(each, scripts_of(each)[name], seeds)]
 
 
 def _siblings(task: Task, numbers: Iterable[int]) -> list[Task]:

@@ -78,7 +78,7 @@ class Stage(Struct, frozen=True):
     answer: str
     """What the ends are joined to."""
     decisive: int
-    """The branch whose end is the answer of a comparison; the first one otherwise."""
+    """The branch whose end is the answer of a comparison; any one, drawn, otherwise."""
 
 
 class Instance(Struct, frozen=True):
@@ -240,4 +240,6 @@ def _meet(
         planted[fact] = tuple(shuffled(named, graph.seed, f"list {fact}"))
         paths.append((*path, fact[1]))
         ends.append(planted[fact])
-    return Stage(tuple(names[0] for names, _ in branches), tuple(paths), tuple(ends), answer, 0)
+    starts = tuple(names[0] for names, _ in branches)
+    decisive = key_of(graph.seed, f"decisive {answer}") % len(branches)
+    return Stage(starts, tuple(paths), tuple(ends), answer, decisive)

@@ -27,10 +27,14 @@ from stretto.errors import StrettoError
 from stretto.tasks.games.coalitions import shapley
 from stretto.tasks.hops import LOOK_SECONDS, Hops, faulty_fact, instance_of
 from stretto.tasks.hops_instance import Instance
+from stretto.tasks.hops_world import World, apply, new_world
 from stretto.tasks.menus import size_of, team_sizes
+from stretto.tasks.nest_names import names_of
 from stretto.tasks.reporting import MEMORY_SECONDS
 from stretto.tasks.topology import WORKER, middle_seats
-from stretto.trace import Trace
+from stretto.team.interventions import is_void
+from stretto.team.state import ROOT
+from stretto.trace import Event, Trace
 
 MOST_PLAYERS = 12
 """Most agents whose Shapley values are enumerated."""
@@ -110,16 +114,18 @@ def best_plan(task: Hops) -> Plan:
 def best_answer(instance: Instance, stage: int, ends: Iterable[Sequence[str]]) -> float:
     """Probability that an exact receiver of these ends answers the stage rightly.
 
-    It takes the richest, or anyone of those whom most of the lists name.
+    It takes the richest, or anyone of those who are named most often.
     """
-    layer = instance.stages[stage]
-    counts = Counter(name for names in ends for name in names)
-    if not counts:
-        return 0.0
-    if all(len(end) == 1 for end in layer.ends):
-        return float(max(counts, key=instance.wealth) == layer.answer)
-    top = [name for name, count in counts.items() if count == max(counts.values())]
-    return (layer.answer in top) / len(top)
+    best = _best_names(instance, stage, ends)
+    return (instance.stages[stage].answer in best) / max(1, len(best))
+
+
+def _best_names(instance: Instance, stage: int, ends: Iterable[Sequence[str]]) -> list[str]:
+    """Those whom an exact receiver of these ends may answer, all alike; nobody without ends."""
+    counts = Counter(chain.from_iterable(ends))
+    if counts and all(len(end) == 1 for end in instance.stages[stage].ends):
+        return [max(counts, key=instance.wealth)]
+    return [name for name, count in counts.items() if count == max(counts.values())]
 
 
 def message_value(task: Hops, stage: int, branches: Sequence[int]) -> float:
@@ -173,28 +179,50 @@ def agent_values(task: Hops, stage: int, owners: Mapping[int, str]) -> dict[str,
 
 
 def blame(task: Hops, trace: Trace) -> Blame | None:
-    """Who made the planted mistake, and in which event; `None` where it was not made.
+    """Who made the planted mistake, and in which event; `None` where it did no harm.
 
-    Exact: the fault lies in the branch that decides the first stage, so the answer is wrong
-    because of it, and right if that one event is set right.
+    Exact: the first answer is wrong, it is one that an exact receiver (`best_answer`) of what
+    reached the lead may give, and with the true end of that branch such a receiver is right. Where
+    the lead makes less of what it knows, answers without the comparison, or hears of more lists
+    that outvote the wrong one, nobody is blamed.
     """
-    culprit = str(instance_of(task).stages[0].decisive)
+    world, names = new_world(instance_of(task)), names_of(trace)
     roles = {agent.id: agent.role for agent in trace.agents}
+    found: Blame | None = None
     for event in trace.events:
-        attrs = event.attrs
-        if (
-            task.fault == "lookup"
-            and event.kind == "tool_result"
-            and event.tool in ("lookup", "search")
-        ):
-            if (attrs["of"], attrs["relation"]) == faulty_fact(task):
-                return Blame(event.agent, event.id)
-        elif task.fault == "report" and event.kind in ("return", "tool_result"):
-            if roles[event.agent] == WORKER and culprit in attrs.get("ends", {}):
-                return Blame(event.agent, event.id)
-        elif event.kind == "aggregate":
-            return None
+        if is_void(event):
+            continue
+        plain = names.plain(event)
+        if event.kind == "aggregate" and plain.agent == ROOT:
+            return found if _turned(world, event.attrs["answer"]) else None
+        if found is None and _erred(task, event, roles[event.agent] == WORKER):
+            found = Blame(event.agent, event.id)
+        apply(world, plain)
     return None
+
+
+def _erred(task: Hops, event: Event, worker: bool) -> bool:
+    """Whether this is where the planted mistake was made."""
+    culprit, facts = str(instance_of(task).stages[0].decisive), event.attrs
+    if task.fault == "lookup":
+        looked = event.tool in ("lookup", "search") and event.kind == "tool_result"
+        asked = (facts.get("of"), facts.get("relation"))
+        return looked and facts.get("branch") == culprit and asked == faulty_fact(task)
+    handed = worker and event.kind in ("return", "tool_result")
+    return task.fault == "report" and handed and culprit in facts.get("ends", {})
+
+
+def _turned(world: World, answer: str) -> bool:
+    """Whether the answer to the first stage is wrong by the end of the decisive branch alone."""
+    instance, stage, mind = world.instance, world.instance.stages[0], world.minds[ROOT]
+    heard, culprit = mind.ends, str(stage.decisive)
+    if culprit not in heard or answer == stage.answer:
+        return False
+    lists = len(stage.ends[0]) > 1
+    guessed = not lists and len(heard) > 1 and mind.richest != answer
+    followed = not guessed and answer in _best_names(instance, 0, heard.values())
+    honest = {**heard, culprit: stage.ends[stage.decisive]}
+    return followed and best_answer(instance, 0, honest.values()) == 1.0
 
 
 def _join_seconds(task: Hops) -> float:

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain
+from statistics import fmean
 
 from msgspec.structs import replace
 
@@ -47,15 +48,19 @@ def scripts(task: Nest) -> Mapping[str, Mapping[str, Policy]]:
 
 
 def yardstick(task: Nest) -> Yardstick:
-    """The means over jobs. Of what a job hides, names stay hidden that no other one uses.
+    """The means over jobs; of chance, where it is exact in all, and no family counts prices.
+
+    Of what a job hides, names stay hidden that no other one uses.
 
     Other words may mean something else in another family; each is checked on its own.
     """
     found = [yardstick_of(task.job(job)) for job in range(task.jobs)]
     users = Counter(chain.from_iterable(each.names | each.hidden for each in found))
     hidden = {name for each in found for name in each.hidden & each.names if users[name] == 1}
+    guesses = [each.random for each in found if each.random is not None and not each.priced]
     return Yardstick(
         best=optimum(task),
+        random=fmean(guesses) if len(guesses) == len(found) else None,
         hidden=frozenset(hidden),
         names=frozenset(chain.from_iterable(each.names for each in found)),
         solved_by=frozenset[str].intersection(*(each.solved_by for each in found)),

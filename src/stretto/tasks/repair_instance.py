@@ -109,6 +109,22 @@ class Instance(Struct, frozen=True, dict=True):
                 found[each].append(name)
         return {name: tuple(names) for name, names in found.items()}
 
+    @cached_property
+    def culprit(self) -> str:
+        """The faulty module whose right patch a planted fault spoils.
+
+        Drawn from those where that spoils fewest modules, so that there is something left to do.
+        """
+        spoilt = {name: self._spoils(name) for name in self.faulty}
+        able = [name for name in self.faulty if spoilt[name] == min(spoilt.values())]
+        return min(able, key=lambda name: key_of(0, f"culprit {name}"))
+
+    def _spoils(self, name: str) -> int:
+        """How many modules fail the hidden suite where this one is overfitted, and no other."""
+        sources = {each: self.modules[each].right for each in self.above[name]}
+        found = changed(self.working, {**sources, name: overfitted(sources[name])})
+        return sum(any(found[n](x) != self.working[n](x) for x in HIDDEN) for n in sources)
+
 
 def generate(*, layers: int, wide: int, healthy: int, patches: int, seed: int) -> Instance:
     """Draw the package of these parameters; see `stretto.tasks.repair.Repair` for their meaning."""

@@ -150,13 +150,27 @@ def list_schedule(lengths: Sequence[int], before: Sequence[Set[int]], workers: i
 
 def best_outcome(task: Repair) -> float:
     """Outcome of a team without mistakes of its own: 1, less what the planted fault spoils."""
+    return _written(task, instance_of(task).faulty) if task.fault == "edit" else 1.0
+
+
+def silent_outcome(task: Repair) -> float:
+    """The same of a team in which nobody reports.
+
+    It repairs what imports nothing that fails at first; the rest waits for ever.
+    """
     instance = instance_of(task)
-    if task.fault != "edit":
-        return 1.0
-    culprit = instance.faulty[-1]
-    sources = {name: instance.modules[name].right for name in instance.above[culprit]}
-    wrong = _wrong(instance, {**sources, culprit: overfitted(sources[culprit])})
-    return 1 - len(wrong.intersection(instance.failing)) / len(instance.failing)
+    modules, failing = instance.modules, set(instance.failing)
+    return _written(task, [n for n in instance.faulty if failing.isdisjoint(modules[n].imports)])
+
+
+def _written(task: Repair, repaired: Sequence[str]) -> float:
+    """Outcome where the right patches of these modules are merged, one spoilt by the fault."""
+    instance = instance_of(task)
+    sources = {**instance.found, **{name: instance.modules[name].right for name in repaired}}
+    if task.fault == "edit" and instance.culprit in repaired:
+        sources[instance.culprit] = overfitted(sources[instance.culprit])
+    wrong = _wrong(instance, sources).intersection(instance.failing)
+    return 1 - len(wrong) / len(instance.failing)
 
 
 def outcome_with(task: Repair, repaired: Set[str]) -> float:
@@ -250,7 +264,7 @@ def blame(task: Repair, trace: Trace) -> Blame | None:
     Exact: the visible suite does not tell, and with that one patch written rightly its module
     passes the hidden suite.
     """
-    culprit = instance_of(task).faulty[-1]
+    culprit = instance_of(task).culprit
     last = [event for event in merged_edits(trace) if event.attrs["module"] == culprit][-1:]
     wrong = [event for event in last if event.attrs["written"] != event.attrs["patch"]]
     return Blame(wrong[0].agent, wrong[0].id) if wrong else None

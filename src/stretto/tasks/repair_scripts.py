@@ -19,7 +19,7 @@ from stretto.policies.scripted import Scripted
 from stretto.tasks.menus import size_of
 from stretto.tasks.repair import Repair, instance_of
 from stretto.tasks.repair_instance import REMARK
-from stretto.tasks.repair_oracle import best_outcome
+from stretto.tasks.repair_oracle import best_outcome, silent_outcome
 from stretto.tasks.scripts import Yardstick, anybody, blind, everyone
 from stretto.team.protocols import Ask, Policy
 
@@ -45,12 +45,13 @@ def scripts(task: Repair) -> Mapping[str, Mapping[str, Policy]]:
 def yardstick(task: Repair) -> Yardstick:
     """What a faultless team reaches; what a module says is hidden until it is read.
 
-    With one module to repair there is nothing to report: who is silent repairs it, too.
+    Where everything that a faulty module imports passes from the start, or what waits is spoilt
+    anyway, nothing hangs on reports: who is silent reaches as much.
     """
-    instance = instance_of(task)
-    alone = len(instance.failing) == 1 or task.layers == 1
+    instance, best = instance_of(task), best_outcome(task)
+    alone = silent_outcome(task) >= best
     return Yardstick(
-        best=best_outcome(task),
+        best=best,
         hidden=frozenset({"plus", "minus", "times", "largest", "smallest"}),
         names=frozenset(instance.modules),
         solved_by=frozenset({"silent"}) if alone else frozenset(),
@@ -76,13 +77,16 @@ def _decide(ask: Ask, team: bool, say: bool, think: bool, looks: bool = False) -
     known = {label: rest for label, _, rest in lines}
     if "Module" in known:
         return _work(ask, known, say, think, looks)
-    if ask.candidates[0] == "list":
-        return "list" if say or "Failing" not in known else ask.candidates[-1]
+    if "list" in ask.candidates and (say or "Failing" not in known):
+        return "list"
     ready = [rest.split(", ") for label, _, rest in lines if label == "Ready"]
     if not ready:
         return ask.candidates[-1]
     name, _, _ = max(ready, key=_chain)
-    return f"send {name}" if team or f"work {name}" not in ask.candidates else f"work {name}"
+    send, work = (
+        choice if choice in ask.candidates else "" for choice in (f"send {name}", f"work {name}")
+    )
+    return (send or work if team else work or send) or ask.candidates[-1]
 
 
 def _chain(ready: list[str]) -> int:

@@ -265,7 +265,7 @@ def _edited(world: World, mind: Mind, event: Event) -> None:
     world.versions[module] = mind.version = world.versions.get(module, 0) + 1
     world.edits[module] = event.id
     world.patched[module] = event.start or 0.0
-    mind.code, mind.passes = attrs["patch"], None
+    mind.code, mind.passes = attrs["patch"] + attrs.get("remark", ""), None
     mind.tried.add(attrs["patch"])
 
 

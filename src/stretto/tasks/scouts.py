@@ -77,7 +77,8 @@ class Scouts(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     topology: str = "centralized"
     """One of `stretto.tasks.topology.NAMES`."""
     fault: Literal["lie"] | None = None
-    """A planted fault: the first scout reports the other colour than it saw. Nobody knows."""
+    """A planted fault: one scout of the first round, drawn, reports the other colour than it saw.
+    Nobody knows."""
 
     def __post_init__(self) -> None:
         """Refuse rules that make no game."""
@@ -113,9 +114,9 @@ class Scouts(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         return Prices(spawn=self.scout_cost, second=self.round_cost)
 
     def begin(self, seed: int) -> "World":
-        """Draw the hidden colour, and the coin for a tie."""
+        """Draw the hidden colour, the coin for a tie, and who may lie."""
         hidden, coin = (int(uniform(key_of(seed, name)) < 0.5) for name in ("hidden", "coin"))
-        return World(hidden, coin)
+        return World(hidden, coin, key_of(seed, "liar"))
 
     def apply(self, world: "World", event: Event) -> None:
         """Note who sits where, and what has reached whom."""
@@ -187,7 +188,7 @@ class Scouts(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         """Tell the peers, and hand it up."""
         agent = team.agents[look.agent]
         colour = look.attrs.get("colour", "nothing")  # an intervention may say anything
-        if self.fault and agent.id == world.first and colour in COLOURS:
+        if self.fault and agent.id == world.liar and colour in COLOURS:
             colour = COLOURS[1 - COLOURS.index(colour)]
         text, facts = f"I saw {colour}.", {"colour": colour}
         peers = _peers(self.topology, agent.id, *world.seats.get(agent.id, (0, 1)))
@@ -204,6 +205,8 @@ class World:
     """Index into `COLOURS`."""
     coin: int
     """The answer where the votes tie."""
+    draw: int
+    """Key by which the liar is drawn."""
     votes: list[int] = field(default_factory=lambda: [0, 0])
     """Votes that have reached the lead, by colour."""
     reports: dict[str, list[tuple[str, str]]] = field(
@@ -212,9 +215,15 @@ class World:
     """Who has not read them yet, to reports: the event that made it, and the colour."""
     seats: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     """Scout with peers to its number in its team, and the size of that."""
-    first: str | None = None
-    """The scout that was sent first."""
+    first: list[str] = field(default_factory=list[str])
+    """The scouts of the first round: who came before anybody had looked."""
+    looked: bool = False
     answer: int | None = None
+
+    @property
+    def liar(self) -> str | None:
+        """The scout of the first round with whom a planted lie lies; the same if others leave."""
+        return min(self.first, key=lambda path: key_of(self.draw, path), default=None)
 
 
 @lru_cache(maxsize=1024)
@@ -283,14 +292,15 @@ def _hear(world: World, event: Event, reader: str) -> None:
 
 def _resulted(world: World, event: Event) -> None:
     _hear(world, event, ROOT)
+    world.looked = world.looked or event.tool == "look"
     if event.tool in ("listen", "memory.read"):
         world.reports.pop(event.agent, None)
 
 
 def _seat(world: World, event: Event) -> None:
     path, attrs = event.to or "", event.attrs
-    if attrs["role"] == SCOUT:
-        world.first = world.first or path
+    if attrs["role"] == SCOUT and not world.looked:
+        world.first.append(path)
     if "team" in attrs:
         world.seats[path] = attrs["number"], attrs["team"]
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from msgspec.structs import replace
 
 from stretto.policies.scripted import Scripted
+from stretto.tasks.menus import size_of
 from stretto.tasks.scouts import Scouts, choice_at
 from stretto.tasks.scouts_oracle import scouts_oracle
 from stretto.tasks.scripts import Yardstick, anybody
@@ -53,16 +54,31 @@ def _optimal(task: Scouts) -> Callable[[Ask], str]:
     """The optimal choice at every observation; the likelier one where states read alike."""
     oracle = scouts_oracle(task)
     rows = zip(oracle.choices, oracle.by_sight, strict=True)
-    best = {
-        (choice.observation, len(choice.candidates)): choice.candidates[int(row.argmax())]
-        for choice, row in rows
-    }
+    best: dict[tuple[str, int], str] = {}
+    at_all: dict[str, str] = {}
+    for choice, row in rows:  # those with most on offer come first
+        word = choice.candidates[int(row.argmax())]
+        best[choice.observation, len(choice.candidates)] = word
+        at_all.setdefault(choice.observation, word)
     most = len(oracle.choices[0].candidates)
-    return lambda ask: best[ask.prompt, min(len(ask.candidates), most)]
+
+    def rule(ask: Ask) -> str:
+        place = ask.prompt, min(len(ask.candidates), most)
+        return _within(ask, best.get(place, at_all[ask.prompt]))
+
+    return rule
 
 
 def _once(task: Scouts) -> Callable[[Ask], str]:
     """The best round, where no second one may follow the answer of the first turn."""
     first = scouts_oracle(task).q_after(0)[:, 0]
     word = choice_at(task, 0, 0).candidates[1 + int(first[1:].argmax())]
-    return lambda ask: word if ask.event.endswith("#0") else "stop"
+    return lambda ask: _within(ask, word) if ask.event.endswith("#0") else "stop"
+
+
+def _within(ask: Ask, wanted: str) -> str:
+    """What is wanted, or the largest team below it that is on offer: a menu may lack some."""
+    if wanted in ask.candidates:
+        return wanted
+    sizes = (word for word in ask.candidates if word != "stop" and size_of(word) < size_of(wanted))
+    return max(sizes, key=size_of, default="stop")

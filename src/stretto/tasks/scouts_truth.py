@@ -21,7 +21,7 @@ class ScoutsRules(Struct, frozen=True):
     start: tuple[int, int, int, int] = (0, 0, 0, 0)
 
     def __post_init__(self) -> None:
-        """Refuse a game whose first scout lies: beliefs are those of honest ones."""
+        """Refuse a game in which a scout lies: beliefs are those of honest ones."""
         if self.game.fault:
             what = f'no exact values are known under the fault "{self.game.fault}"'
             raise StrettoError(what, "task.fault", "take the game without it")
