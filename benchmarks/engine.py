@@ -28,7 +28,7 @@ from time import perf_counter
 from typing import Any
 
 from stretto.tasks.gather import Gather
-from stretto.tasks.gather_scripts import team
+from stretto.tasks.gather.scripts import team
 from stretto.team.engine import rollout
 from stretto.team.protocols import Policy, Task
 

@@ -29,10 +29,11 @@ from typing import Any
 from engine import pin
 
 from stretto.metrics import measure
-from stretto.tasks import gather, hops, nest_oracle
+from stretto.tasks import gather, hops
 from stretto.tasks.nest import Nest
-from stretto.tasks.nest_oracle import least_seconds
-from stretto.tasks.nest_scripts import scripts
+from stretto.tasks.nest import oracle as nest_oracle
+from stretto.tasks.nest.oracle import least_seconds
+from stretto.tasks.nest.scripts import scripts
 from stretto.team.engine import rollout
 
 GATHER = {"family": "gather", "attributes": 4, "cells_per_document": 4}

@@ -23,7 +23,7 @@ from stretto.tasks.games.tree import optimum
 from stretto.tasks.games.truth import truth_of
 from stretto.tasks.oracle import policy_probabilities
 from stretto.tasks.scouts import Scouts
-from stretto.tasks.scouts_oracle import scouts_oracle
+from stretto.tasks.scouts.oracle import scouts_oracle
 from stretto.team.engine import rollout
 from stretto.team.noise import key_of
 from stretto.trace import Tokens

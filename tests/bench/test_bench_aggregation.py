@@ -9,7 +9,7 @@ from stretto.bench.spread import spread, wrong_events
 from stretto.tasks.gather import Gather
 from stretto.tasks.hops import Hops, instance_of
 from stretto.tasks.jury import COLOURS, Jury
-from stretto.tasks.jury_oracle import posterior, received
+from stretto.tasks.jury.oracle import posterior, received
 from stretto.tasks.scripts import scripts_of
 from stretto.team.engine import rollout
 from stretto.team.interventions import Force

@@ -14,7 +14,7 @@ from stretto.tasks import build
 from stretto.tasks.games.fanout import Fanout, agent_leave_one_out
 from stretto.tasks.games.proxies import Proxies
 from stretto.tasks.hops import Hops
-from stretto.tasks.hops_oracle import work
+from stretto.tasks.hops.oracle import work
 from stretto.tasks.scripts import scripts_of
 from stretto.team.engine import rollout
 from stretto.trace import Decision, Score, Tokens

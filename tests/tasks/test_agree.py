@@ -20,10 +20,10 @@ from stretto.tasks.agree import (
     rounds_needed,
     talk_of,
 )
-from stretto.tasks.agree_instance import ALL_TALK, COLOURS, Instance
-from stretto.tasks.agree_oracle import blame, bounds, member_values, new_facts
-from stretto.tasks.agree_scripts import _flood
-from stretto.tasks.agree_solve import (
+from stretto.tasks.agree.instance import ALL_TALK, COLOURS, Instance
+from stretto.tasks.agree.oracle import blame, bounds, member_values, new_facts
+from stretto.tasks.agree.scripts import _flood
+from stretto.tasks.agree.solve import (
     agreed,
     assignment_cost,
     best_assignment,

@@ -8,13 +8,13 @@ from msgspec.structs import replace
 from stretto.policies.scripted import Scripted
 from stretto.tasks import topology
 from stretto.tasks.agree import Agree, culprit, instance_of, own_fact
-from stretto.tasks.agree_oracle import blame
-from stretto.tasks.agree_scripts import yardstick
-from stretto.tasks.agree_solve import agreed
+from stretto.tasks.agree.oracle import blame
+from stretto.tasks.agree.scripts import yardstick
+from stretto.tasks.agree.solve import agreed
 from stretto.tasks.conformance import check_task
 from stretto.tasks.menus import size_of
 from stretto.tasks.nest import Nest
-from stretto.tasks.nest_oracle import exact
+from stretto.tasks.nest.oracle import exact
 from stretto.tasks.scripts import everyone, normalised, scripts_of, yardstick_of
 from stretto.team.engine import rollout
 from stretto.team.interventions import Null, Replace

@@ -13,8 +13,8 @@ from stretto.tasks import build, conformance, scripts, shortcuts
 from stretto.tasks.conformance import check_task
 from stretto.tasks.gather import Gather
 from stretto.tasks.hops import Hops
-from stretto.tasks.hops_scripts import scripts as hops_scripts
-from stretto.tasks.hops_scripts import yardstick
+from stretto.tasks.hops.scripts import scripts as hops_scripts
+from stretto.tasks.hops.scripts import yardstick
 from stretto.tasks.jury import Jury
 from stretto.tasks.repair import Repair
 from stretto.tasks.scouts import Scouts

@@ -15,9 +15,12 @@ from msgspec.structs import replace
 
 from stretto.errors import StrettoError
 from stretto.policies.scripted import Scripted
-from stretto.tasks import gather_instance, gather_scripts, topology
+from stretto.tasks import topology
 from stretto.tasks.gather import RETURN, SUBMIT, Gather, instance_of
-from stretto.tasks.gather_instance import NAMES, VOCABULARY, Document, Index, standing
+from stretto.tasks.gather import instance as gather_instance
+from stretto.tasks.gather import scripts as gather_scripts
+from stretto.tasks.gather.instance import VOCABULARY, Document, Index, standing
+from stretto.tasks.names import NAMES
 from stretto.team.engine import rollout
 from stretto.team.protocols import Ask, Policy
 from stretto.team.replay import fork, replay

@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from stretto.policies.scripted import Scripted
 from stretto.tasks.gather import Gather, flaw_of, instance_of
-from stretto.tasks.gather_blame import Blame, blame
-from stretto.tasks.gather_instance import standing
-from stretto.tasks.gather_scripts import ROLES, scripts
+from stretto.tasks.gather.blame import Blame, blame
+from stretto.tasks.gather.instance import standing
+from stretto.tasks.gather.scripts import ROLES, scripts
 from stretto.tasks.scripts import everyone, offered
 from stretto.tasks.topology import NAMES
 from stretto.team.engine import rollout

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from stretto.policies.scripted import Scripted
 from stretto.tasks.gather import RETURN, SUBMIT, Gather
-from stretto.tasks.gather_scripts import ROLES, scripts
+from stretto.tasks.gather.scripts import ROLES, scripts
 from stretto.tasks.scripts import everyone, normalised
 from stretto.team.engine import rollout
 

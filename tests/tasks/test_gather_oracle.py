@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stretto.errors import StrettoError
-from stretto.tasks import gather_oracle
 from stretto.tasks.gather import Gather, instance_of
-from stretto.tasks.gather_oracle import (
+from stretto.tasks.gather import oracle as gather_oracle
+from stretto.tasks.gather.oracle import (
     minimum_cover,
     optimal_makespan,
     optimal_reading,

@@ -10,8 +10,8 @@ from stretto.bench.bands import SIZES
 from stretto.policies.scripted import Scripted
 from stretto.tasks.conformance import check_task
 from stretto.tasks.gather import MOST_HITS, MOST_WRITES, Gather, instance_of
-from stretto.tasks.gather_instance import standing
-from stretto.tasks.gather_scripts import ROLES, scripts
+from stretto.tasks.gather.instance import standing
+from stretto.tasks.gather.scripts import ROLES, scripts
 from stretto.tasks.scripts import everyone, offered
 from stretto.team.engine import rollout
 

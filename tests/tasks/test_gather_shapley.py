@@ -14,9 +14,9 @@ from stretto.credit import Setup, assign_credit
 from stretto.errors import StrettoError
 from stretto.rewards.stream import final
 from stretto.tasks.gather import Gather, instance_of
-from stretto.tasks.gather_oracle import score_table
-from stretto.tasks.gather_scripts import random, team
-from stretto.tasks.gather_shapley import Share, _gauss, gather_shapley, shares_of, worker_values
+from stretto.tasks.gather.oracle import score_table
+from stretto.tasks.gather.scripts import random, team
+from stretto.tasks.gather.shapley import Share, _gauss, gather_shapley, shares_of, worker_values
 from stretto.tasks.scouts import Scouts
 from stretto.tasks.topology import NAMES
 from stretto.team.engine import rollout

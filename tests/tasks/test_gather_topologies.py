@@ -13,7 +13,7 @@ from stretto.errors import StrettoError
 from stretto.policies.scripted import Scripted
 from stretto.tasks.conformance import check_task
 from stretto.tasks.gather import RETURN, Gather, instance_of
-from stretto.tasks.gather_scripts import scripts, team
+from stretto.tasks.gather.scripts import scripts, team
 from stretto.tasks.menus import size_of
 from stretto.tasks.scripts import offered, score
 from stretto.tasks.topology import NAMES, copied_to, seating

@@ -8,11 +8,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from stretto.errors import StrettoError
-from stretto.tasks import hops_instance, hops_oracle, topology
+from stretto.tasks import topology
 from stretto.tasks.conformance import check_task
 from stretto.tasks.hops import Hops, instance_of, necessary_facts
-from stretto.tasks.hops_instance import HEIRS, heirs_like, walk
-from stretto.tasks.hops_oracle import (
+from stretto.tasks.hops import instance as hops_instance
+from stretto.tasks.hops import oracle as hops_oracle
+from stretto.tasks.hops.instance import HEIRS, heirs_like, walk
+from stretto.tasks.hops.oracle import (
     agent_values,
     best_plan,
     blame,

@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from stretto.tasks import topology
 from stretto.tasks.hops import Hops, instance_of
-from stretto.tasks.hops_oracle import best_answer, blame
+from stretto.tasks.hops.oracle import best_answer, blame
 from stretto.tasks.nest import Nest
-from stretto.tasks.nest_oracle import exact
+from stretto.tasks.nest.oracle import exact
 from stretto.tasks.scripts import scripts_of
 from stretto.team.engine import rollout
 from stretto.team.interventions import Replace

@@ -12,8 +12,8 @@ from stretto.errors import StrettoError
 from stretto.tasks import topology
 from stretto.tasks.conformance import check_task
 from stretto.tasks.jury import COLOURS, KINDS, LIES, REMARK, TABLE, Jury, case_of, heard_by
-from stretto.tasks.jury_accuracy import accuracy
-from stretto.tasks.jury_oracle import (
+from stretto.tasks.jury.accuracy import accuracy
+from stretto.tasks.jury.oracle import (
     best_vote,
     blame,
     claim_values,

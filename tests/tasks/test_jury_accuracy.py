@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from stretto.errors import StrettoError
 from stretto.tasks.jury import KINDS, Jury, case_of
-from stretto.tasks.jury_accuracy import accuracy, majority_accuracy, witness_values
+from stretto.tasks.jury.accuracy import accuracy, majority_accuracy, witness_values
 
 from .juries import CASES, SMALL, enumerate_claims
 

@@ -5,9 +5,9 @@ import pytest
 from msgspec.structs import replace
 
 from stretto.tasks.jury import KINDS, Jury, case_of
-from stretto.tasks.jury_accuracy import accuracy
-from stretto.tasks.jury_luck import expected_outcome, expected_score
-from stretto.tasks.jury_robust import robustness
+from stretto.tasks.jury.accuracy import accuracy
+from stretto.tasks.jury.luck import expected_outcome, expected_score
+from stretto.tasks.jury.robust import robustness
 from stretto.tasks.scripts import scripts_of
 from stretto.team.engine import rollout
 from stretto.trace import Trace

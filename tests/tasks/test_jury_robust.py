@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from stretto.errors import StrettoError
-from stretto.tasks import jury_robust
 from stretto.tasks.jury import KINDS, LIES, Case, Jury, case_of
-from stretto.tasks.jury_accuracy import accuracy, majority_accuracy
-from stretto.tasks.jury_robust import curve, robustness
+from stretto.tasks.jury import robust as jury_robust
+from stretto.tasks.jury.accuracy import accuracy, majority_accuracy
+from stretto.tasks.jury.robust import curve, robustness
 from stretto.tasks.scripts import scripts_of
 from stretto.team.engine import rollout
 

@@ -13,8 +13,8 @@ from stretto.tasks import build
 from stretto.tasks.conformance import check_task
 from stretto.tasks.faults import faults_of, with_fault
 from stretto.tasks.nest import Nest
-from stretto.tasks.nest_oracle import played
-from stretto.tasks.nest_scripts import policies, scripts
+from stretto.tasks.nest.oracle import played
+from stretto.tasks.nest.scripts import policies, scripts
 from stretto.tasks.scripts import scripts_of
 from stretto.team.engine import rollout
 from stretto.team.interventions import Null, Remove

@@ -8,13 +8,16 @@ import pytest
 from msgspec.structs import replace
 
 from stretto.errors import StrettoError
-from stretto.tasks import agree_oracle, jury_accuracy, jury_oracle, repair_oracle
-from stretto.tasks.gather_oracle import score_table
+from stretto.tasks.agree import oracle as agree_oracle
+from stretto.tasks.gather.oracle import score_table
+from stretto.tasks.jury import accuracy as jury_accuracy
+from stretto.tasks.jury import oracle as jury_oracle
 from stretto.tasks.nest import Nest
-from stretto.tasks.nest_oracle import exact, least_seconds, optimum, played
-from stretto.tasks.nest_scripts import scripts
+from stretto.tasks.nest.oracle import exact, least_seconds, optimum, played
+from stretto.tasks.nest.scripts import scripts
+from stretto.tasks.repair import oracle as repair_oracle
 from stretto.tasks.scouts import Scouts
-from stretto.tasks.scouts_oracle import scouts_oracle
+from stretto.tasks.scouts.oracle import scouts_oracle
 from stretto.team.engine import rollout
 from stretto.team.interventions import Null
 from stretto.team.what_if import what_if
@@ -185,7 +188,7 @@ def test_a_fault_of_a_template_is_found_too() -> None:
 
 
 def test_a_family_with_prices_only_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from stretto.tasks import nest_oracle
+    from stretto.tasks.nest import oracle as nest_oracle
     from stretto.tasks.scripts import Yardstick
 
     monkeypatch.setattr(nest_oracle, "yardstick_of", lambda task: Yardstick(best=1.0, priced=True))

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stretto.tasks import nest_schedule
-from stretto.tasks.gather_oracle import Makespan, optimal_makespan
-from stretto.tasks.nest_schedule import shortest_schedule
+from stretto.tasks.gather.oracle import Makespan, optimal_makespan
+from stretto.tasks.nest import schedule as nest_schedule
+from stretto.tasks.nest.schedule import shortest_schedule
 
 
 def brute_force(jobs: list[int], machines: int) -> int:

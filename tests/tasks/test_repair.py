@@ -8,10 +8,11 @@ from msgspec.structs import replace
 
 from stretto.errors import StrettoError
 from stretto.policies.scripted import Scripted
-from stretto.tasks import build, repair_sandbox
+from stretto.tasks import build
 from stretto.tasks.conformance import check_task
 from stretto.tasks.repair import Repair, instance_of
-from stretto.tasks.repair_instance import (
+from stretto.tasks.repair import sandbox as repair_sandbox
+from stretto.tasks.repair.instance import (
     HIDDEN,
     VISIBLE,
     functions,
@@ -20,10 +21,10 @@ from stretto.tasks.repair_instance import (
     package,
     passes,
 )
-from stretto.tasks.repair_oracle import merge_conflicts
-from stretto.tasks.repair_sandbox import Ran, cached_tests, run_tests
-from stretto.tasks.repair_scripts import said, scripts
-from stretto.tasks.repair_world import write
+from stretto.tasks.repair.oracle import merge_conflicts
+from stretto.tasks.repair.sandbox import Ran, cached_tests, run_tests
+from stretto.tasks.repair.scripts import said, scripts
+from stretto.tasks.repair.world import write
 from stretto.tasks.topology import NAMES
 from stretto.team.engine import rollout
 from stretto.team.interventions import Null

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from stretto.tasks.conformance import check_task
 from stretto.tasks.repair import Repair, instance_of
-from stretto.tasks.repair_oracle import best_outcome, blame, silent_outcome
-from stretto.tasks.repair_scripts import scripts, yardstick
+from stretto.tasks.repair.oracle import best_outcome, blame, silent_outcome
+from stretto.tasks.repair.scripts import scripts, yardstick
 from stretto.team.engine import rollout
 from stretto.team.interventions import Replace
 from stretto.team.what_if import what_if

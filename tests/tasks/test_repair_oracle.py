@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from stretto.errors import StrettoError
-from stretto.tasks import repair_oracle
-from stretto.tasks.gather_oracle import Makespan
+from stretto.tasks.gather.oracle import Makespan
 from stretto.tasks.repair import Repair, _read, hidden, instance_of
-from stretto.tasks.repair_instance import REMARK, passes
-from stretto.tasks.repair_oracle import (
+from stretto.tasks.repair import oracle as repair_oracle
+from stretto.tasks.repair.instance import REMARK, passes
+from stretto.tasks.repair.oracle import (
     agent_values,
     best_schedule,
     blame,
@@ -27,8 +27,8 @@ from stretto.tasks.repair_oracle import (
     span,
     work,
 )
-from stretto.tasks.repair_scripts import scripts
-from stretto.tasks.repair_world import Mind, work_choice, write
+from stretto.tasks.repair.scripts import scripts
+from stretto.tasks.repair.world import Mind, work_choice, write
 from stretto.tasks.topology import NAMES, WORKER
 from stretto.team.engine import rollout
 from stretto.team.interventions import Null, Replace

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from stretto.tasks import repair_forks, repair_sandbox
-from stretto.tasks.repair_sandbox import (
+from stretto.tasks.repair import forks as repair_forks
+from stretto.tasks.repair import sandbox as repair_sandbox
+from stretto.tasks.repair.sandbox import (
     Limits,
     Ran,
     cached_batch,

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from stretto.errors import StrettoError
 from stretto.policies.scripted import Scripted
 from stretto.tasks.scouts import Scouts
-from stretto.tasks.scouts_luck import expected_outcome, expected_score
-from stretto.tasks.scouts_oracle import blame, scouts_oracle
+from stretto.tasks.scouts.luck import expected_outcome, expected_score
+from stretto.tasks.scouts.oracle import blame, scouts_oracle
 from stretto.tasks.scripts import score, scripts_of, yardstick_of
 from stretto.tasks.topology import NAMES
 from stretto.team.engine import rollout

@@ -4,12 +4,12 @@ import pytest
 from msgspec.structs import replace
 
 from stretto.policies.scripted import Scripted
-from stretto.tasks import scouts_oracle
 from stretto.tasks.conformance import check_task
 from stretto.tasks.nest import Nest
 from stretto.tasks.scouts import TABLE, Scouts, arrived, told
-from stretto.tasks.scouts_lattice import round_price
-from stretto.tasks.scouts_oracle import blame
+from stretto.tasks.scouts import oracle as scouts_oracle
+from stretto.tasks.scouts.lattice import round_price
+from stretto.tasks.scouts.oracle import blame
 from stretto.tasks.scripts import score, scripts_of, yardstick_of
 from stretto.tasks.topology import NAMES, seating
 from stretto.team.engine import rollout

@@ -6,7 +6,7 @@ import stretto
 from stretto.errors import StrettoError
 from stretto.policies.scripted import Scripted
 from stretto.tasks.gather import Gather
-from stretto.tasks.gather_scripts import team
+from stretto.tasks.gather.scripts import team
 from stretto.tasks.scouts import Scouts
 from stretto.team.engine import rollout
 from stretto.team.interventions import ON, Force, Null, Remove, Replace, Resample

@@ -57,7 +57,7 @@ def needed(task: Task) -> int | None:
 
 
 def _jury_regret(task: Any, trace: Trace) -> float | None:
-    from stretto.tasks.jury_oracle import received, regret
+    from stretto.tasks.jury.oracle import received, regret
 
     return regret(task, trace) if received(trace) else None
 
@@ -65,7 +65,7 @@ def _jury_regret(task: Any, trace: Trace) -> float | None:
 def _hops_regret(task: Any, trace: Trace) -> float | None:
     """Of the first stage that was answered wrongly, times the outcome that hangs on it."""
     from stretto.tasks.hops import instance_of
-    from stretto.tasks.hops_oracle import best_answer
+    from stretto.tasks.hops.oracle import best_answer
 
     stages = instance_of(task).stages
     told = False
@@ -96,7 +96,7 @@ def _reaches_lead(event: Event) -> bool:
 def _gather_regret(task: Any, trace: Trace) -> float | None:
     """Against the table that has every cell right whose right value somebody read."""
     from stretto.tasks.gather import instance_of
-    from stretto.tasks.gather_oracle import right_cells, score_table
+    from stretto.tasks.gather.oracle import right_cells, score_table
 
     instance = instance_of(task)
     results = [event for event in trace.events if event.kind == "tool_result"]
@@ -112,7 +112,7 @@ def _gather_regret(task: Any, trace: Trace) -> float | None:
 
 def _nest_regret(task: Any, trace: Trace) -> float | None:
     """Over the jobs that know it."""
-    from stretto.tasks.nest_oracle import played
+    from stretto.tasks.nest.oracle import played
 
     jobs = list(played(task, trace))
     rules = [(_REGRET.get(job.leaf.task.spec["family"]), job) for job in jobs]

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from stretto.tasks.gather_oracle import right_cells
+from stretto.tasks.gather.oracle import right_cells
 from stretto.team.protocols import Task
 from stretto.trace import Event, Trace
 
@@ -164,8 +164,8 @@ def _generic(task: Any, trace: Trace) -> Rule:
 
 def _nest(task: Any, trace: Trace) -> Iterator[Brought]:
     """The facts of every job are its own."""
-    from stretto.tasks.nest_leaf import outer_id
-    from stretto.tasks.nest_oracle import played
+    from stretto.tasks.nest.leaf import outer_id
+    from stretto.tasks.nest.oracle import played
 
     for job in played(task, trace):
         for each in brought(job.leaf.task, job.trace):

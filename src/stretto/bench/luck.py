@@ -43,8 +43,8 @@ def fair(task: Task, trace: Trace) -> Fair:
 
 
 LUCK: Mapping[str, str] = {
-    "jury": "stretto.tasks.jury_luck",
-    "scouts": "stretto.tasks.scouts_luck",
+    "jury": "stretto.tasks.jury.luck",
+    "scouts": "stretto.tasks.scouts.luck",
 }
 """Family to the module that takes luck out: `expected_outcome` and `expected_score` of a trace."""
 

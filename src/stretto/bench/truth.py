@@ -82,7 +82,7 @@ WRITES: Mapping[str, tuple[str, str, str]] = {
 
 
 def _hops_plans(task: Any) -> Plans:
-    from stretto.tasks import hops_oracle
+    from stretto.tasks.hops import oracle as hops_oracle
 
     return Plans(hops_oracle.work(task), lambda agents: hops_oracle.makespan(task, agents))
 
@@ -90,7 +90,7 @@ def _hops_plans(task: Any) -> Plans:
 def _gather_plans(task: Any) -> Plans:
     """Reading alone: a lower bound on what a team of so many needs."""
     from stretto.tasks.gather import READ_SECONDS, instance_of
-    from stretto.tasks.gather_oracle import optimal_reading
+    from stretto.tasks.gather.oracle import optimal_reading
 
     instance = instance_of(task)
     return Plans(
@@ -100,7 +100,7 @@ def _gather_plans(task: Any) -> Plans:
 
 def _repair_plans(task: Any) -> Plans:
     from stretto.tasks.repair import LIST_SECONDS
-    from stretto.tasks.repair_oracle import least_seconds, work
+    from stretto.tasks.repair.oracle import least_seconds, work
 
     return Plans(LIST_SECONDS + work(task), lambda agents: least_seconds(task, agents))
 
@@ -114,7 +114,7 @@ def _agree_plans(task: Any) -> Plans:
 
 def _nest_plans(task: Any) -> Plans:
     """The best schedule of its jobs' shortest times: a lower bound for a team of any size."""
-    from stretto.tasks.nest_oracle import least_seconds
+    from stretto.tasks.nest.oracle import least_seconds
 
     least = least_seconds(task)
     return Plans(None, None if least is None else lambda agents: least)
@@ -122,8 +122,8 @@ def _nest_plans(task: Any) -> Plans:
 
 def _nest(task: Any, trace: Trace) -> Exact:
     """As within each job, over the number of jobs: utility is additive. Leads are no players."""
-    from stretto.tasks.nest_leaf import outer_id
-    from stretto.tasks.nest_oracle import agent_values, message_values, played
+    from stretto.tasks.nest.leaf import outer_id
+    from stretto.tasks.nest.oracle import agent_values, message_values, played
 
     messages: dict[str, float] = {}
     agents: dict[str, float] = {}
@@ -136,7 +136,7 @@ def _nest(task: Any, trace: Trace) -> Exact:
 
 
 def _gather_agents(task: Any, trace: Trace) -> Values | None:
-    from stretto.tasks.gather_shapley import gather_shapley
+    from stretto.tasks.gather.shapley import gather_shapley
 
     try:
         return gather_shapley(trace)
@@ -146,7 +146,7 @@ def _gather_agents(task: Any, trace: Trace) -> Values | None:
 
 def _hops_agents(task: Any, trace: Trace) -> Values | None:
     """Of those whose reports named ends, where the question has one stage."""
-    from stretto.tasks.nest_oracle import hops_values
+    from stretto.tasks.nest.oracle import hops_values
 
     try:
         return hops_values(task, trace) or None
@@ -155,33 +155,33 @@ def _hops_agents(task: Any, trace: Trace) -> Values | None:
 
 
 def _hops_messages(task: Any, trace: Trace) -> Values:
-    from stretto.tasks.hops_oracle import report_values
+    from stretto.tasks.hops.oracle import report_values
 
     return report_values(task, trace)
 
 
 def _jury_messages(task: Any, trace: Trace) -> Values:
-    from stretto.tasks.jury_oracle import claim_values
+    from stretto.tasks.jury.oracle import claim_values
 
     return claim_values(task, trace)
 
 
 def _agree_messages(task: Any, trace: Trace) -> Values:
     """Facts that a message told its reader first: more than none is worth something."""
-    from stretto.tasks.agree_oracle import new_facts
+    from stretto.tasks.agree.oracle import new_facts
 
     return {event: float(count) for event, count in new_facts(trace).items()}
 
 
 def _repair_messages(task: Any, trace: Trace) -> Values:
-    from stretto.tasks.repair_oracle import report_values
+    from stretto.tasks.repair.oracle import report_values
 
     return report_values(task, trace)
 
 
 def _repair_agents(task: Any, trace: Trace) -> Values | None:
     """Whoever repaired nothing is worth nothing."""
-    from stretto.tasks.repair_oracle import agent_values
+    from stretto.tasks.repair.oracle import agent_values
 
     try:
         values = agent_values(task, trace)

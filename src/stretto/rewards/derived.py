@@ -131,14 +131,14 @@ def _fanout_parts(task: Any, trace: Trace) -> Values:
 
 
 def _gather_parts(task: Any, trace: Trace) -> Values:
-    from stretto.tasks.gather_shapley import gather_shapley
+    from stretto.tasks.gather.shapley import gather_shapley
 
     return gather_shapley(trace)
 
 
 def _hops_parts(task: Any, trace: Trace) -> Values | None:
     """Where the question has one stage, and somebody has reported."""
-    from stretto.tasks.nest_oracle import hops_values
+    from stretto.tasks.nest.oracle import hops_values
 
     return hops_values(task, trace) or None
 
@@ -150,7 +150,7 @@ def _proxies_parts(task: Any, trace: Trace) -> Values:
 
 
 def _repair_parts(task: Any, trace: Trace) -> Values:
-    from stretto.tasks.repair_oracle import agent_values
+    from stretto.tasks.repair.oracle import agent_values
 
     return agent_values(task, trace)
 
@@ -161,20 +161,20 @@ def _gather_seconds(task: Any) -> float:
     Searching and writing are left out, so the speed-up is told too small, never too large.
     """
     from stretto.tasks.gather import instance_of
-    from stretto.tasks.gather_oracle import optimal_reading
+    from stretto.tasks.gather.oracle import optimal_reading
 
     return optimal_reading(instance_of(task), 1, task.harness.tools["read"].latency).seconds
 
 
 def _hops_seconds(task: Any) -> float:
-    from stretto.tasks.hops_oracle import work
+    from stretto.tasks.hops.oracle import work
 
     return work(task)
 
 
 def _repair_seconds(task: Any) -> float:
     from stretto.tasks.repair import LIST_SECONDS
-    from stretto.tasks.repair_oracle import work
+    from stretto.tasks.repair.oracle import work
 
     return LIST_SECONDS + work(task)
 

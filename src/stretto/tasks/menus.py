@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import TypeVar
 
-from stretto.tasks.gather_instance import name_at
+from stretto.tasks.names import name_at
 from stretto.tasks.words import number_word
 from stretto.team.noise import key_of
 

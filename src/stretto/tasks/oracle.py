@@ -71,7 +71,7 @@ def policy_probabilities(task: Task, oracle: Oracle, policy: Policy) -> Probabil
 ORACLES = {
     "branch": "stretto.tasks.games.oracle:game_oracle",
     "ladder": "stretto.tasks.games.oracle:game_oracle",
-    "scouts": "stretto.tasks.scouts_oracle:scouts_oracle",
+    "scouts": "stretto.tasks.scouts.oracle:scouts_oracle",
 }
 """Family to the function that makes the oracle of a task."""
 

@@ -17,13 +17,13 @@ candidate, `blind` sees the number of its turn only, `silent` tells nobody anyth
 agent alone with the same tools."""
 
 SCRIPTS: Mapping[str, str] = {
-    "agree": "stretto.tasks.agree_scripts",
-    "gather": "stretto.tasks.gather_scripts",
-    "hops": "stretto.tasks.hops_scripts",
-    "jury": "stretto.tasks.jury_scripts",
-    "nest": "stretto.tasks.nest_scripts",
-    "repair": "stretto.tasks.repair_scripts",
-    "scouts": "stretto.tasks.scouts_scripts",
+    "agree": "stretto.tasks.agree.scripts",
+    "gather": "stretto.tasks.gather.scripts",
+    "hops": "stretto.tasks.hops.scripts",
+    "jury": "stretto.tasks.jury.scripts",
+    "nest": "stretto.tasks.nest.scripts",
+    "repair": "stretto.tasks.repair.scripts",
+    "scouts": "stretto.tasks.scouts.scripts",
 }
 """Family to the module of its scripts: functions `scripts(task)` and `yardstick(task)`."""
 

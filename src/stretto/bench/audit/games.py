@@ -21,8 +21,8 @@ from stretto.tasks import build
 from stretto.tasks.games import branch, chain, fanout
 from stretto.tasks.games.tree import best_values, explore, walk
 from stretto.tasks.games.truth import rules_of
-from stretto.tasks.gather_scripts import team
-from stretto.tasks.gather_shapley import gather_shapley
+from stretto.tasks.gather.scripts import team
+from stretto.tasks.gather.shapley import gather_shapley
 from stretto.team.protocols import Answer, Ask, Policy, Task
 from stretto.trace import Tokens, Trace
 

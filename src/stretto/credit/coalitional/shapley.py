@@ -29,7 +29,7 @@ from stretto.trace import Trace
 MOST_PLAYERS = 12
 """Most players whose coalitions are enumerated."""
 
-CLOSED = {"gather": "stretto.tasks.gather_shapley:gather_shapley"}
+CLOSED = {"gather": "stretto.tasks.gather.shapley:gather_shapley"}
 """Task family to the function that says what its agents are worth under `mask_frozen`."""
 
 

@@ -29,7 +29,7 @@ RULES: Mapping[str, str] = {
     "fanout": "stretto.tasks.games.fanout:FanoutRules",
     "ladder": "stretto.tasks.games.ladder:LadderRules",
     "proxies": "stretto.tasks.games.proxies:ProxiesRules",
-    "scouts": "stretto.tasks.scouts_truth:ScoutsRules",
+    "scouts": "stretto.tasks.scouts.truth:ScoutsRules",
     "siege": "stretto.tasks.games.siege:SiegeRules",
     "stragglers": "stretto.tasks.games.stragglers:StragglersRules",
 }
