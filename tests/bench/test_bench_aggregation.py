@@ -158,3 +158,12 @@ def test_what_only_the_faulty_world_has_is_wrong():
     clean = Trace(id="t", events=(event("a#0", "stop", "a", 1.0),))
     longer = Trace(id="t", events=(*clean.events, event("a#1", "stop", "a", 2.0)))
     assert wrong_events(clean, longer) == {"a#1"}
+
+
+def test_what_is_read_from_a_shared_memory_is_passed_on_by_who_wrote_it():
+    def world(word):
+        wrote = replace(event("a#0", "tool_result", "a", 1.0, content=word), tool="memory.write")
+        read = replace(event("b#0", "tool_result", "b", 2.0, content=word), tool="memory.read")
+        return Trace(id="t", events=(wrote, read))
+
+    assert spread(world("right"), world("wrong"))["reproduction"] == 1.0

@@ -132,3 +132,15 @@ def test_a_plot_survives_one_point_and_hostile_names():
     assert "Nothing" in plot([], Axis("x"), Axis("y"), "empty")
     zero = plot([Series("a", (Point(0.0, 2.0),))], Axis("x", log=True), Axis("y"), "none on a log")
     assert "Nothing" in zero
+
+
+def test_the_order_in_which_rows_came_changes_nothing(board):
+    folder, found = board
+    rows = read_rows(folder)
+    assert lines(rows[::-1]) == found
+
+
+def test_chance_is_the_mean_of_many_plays(board):
+    folder, _ = board
+    known = [row.values.get("chance") for row in read_rows(folder) if row.policy == "random"]
+    assert None not in known and all(0 <= value < 0.5 for value in known)

@@ -107,7 +107,7 @@ def test_seeds_outside_the_split(tmp_path):
     own = suite(split=read_split(path), instances=2)
     assert own.seeds == (5, 6)
     assert versions(own.split).split != versions(public_split()).split
-    for bad in ("[1, 1]", "[]", "{}", "["):
+    for bad in ("[1, 1]", "[]", "{}", "[", f"[5, {FIRST}]"):
         path.write_text(bad)
         with pytest.raises(StrettoError):
             read_split(path)

@@ -32,6 +32,8 @@ from stretto.trace import Trace
 
 SHORT = ("10", "100")
 """Bands in which messages are valued by replay."""
+PLAYS = 20
+"""Plays of chance on an instance, so that the zero of a normalised score is no luck of one draw."""
 SLACK = 4
 """An episode may be so many times as long as its band before it is stopped."""
 MOST_EVENTS = 400_000
@@ -89,8 +91,18 @@ def sit(cell: Cell, seed: int, names: Sequence[str], replays: bool) -> list[Row]
             (trace,) = play([met], [seed], own, limits_of(cell))
             row = judge(cell, seed, name, trace, serial, attempt)
             extra = _extra(cell, seed, trace, own, replays and name not in ONE_AGENT)
+            if name == "random" and row.values.get("chance") is None:
+                extra = {**extra, "chance": _chance(cell, seed, met, policies)}
             rows.append(replace(row, values={**row.values, **extra}))
     return rows
+
+
+def _chance(cell: Cell, seed: int, task: Task, policies: Policies) -> float:
+    """What picking any candidate is worth, where no formula says so: the mean of `PLAYS` plays."""
+    tries = (again(policies, attempt) for attempt in range(PLAYS))
+    traces = [trace for each in tries for trace in play([task], [seed], each, limits_of(cell))]
+    done = [trace for trace in traces if trace.attrs.get("ended") != "limit"]
+    return sum(trace.reward("outcome") or 0.0 for trace in done) / PLAYS
 
 
 def judge(

@@ -11,6 +11,8 @@ from stretto.trace import Event, Trace
 Values = dict[str, float | None]
 CARRIERS = (*LETTERS, "spawn")
 """Kinds of events by which one agent makes another believe something."""
+WRITE, READ = "memory.write", "memory.read"
+"""Tools by which one does so through a shared memory."""
 
 
 def spread(clean: Trace, faulty: Trace) -> Values:
@@ -25,7 +27,7 @@ def spread(clean: Trace, faulty: Trace) -> Values:
     wrong = wrong_events(clean, faulty)
     rows = [event for event in faulty.events if event.id in wrong]
     agents = {event.agent for event in rows}
-    senders = {event.agent for event in rows if event.kind in CARRIERS}
+    senders = {event.agent for event in rows if event.kind in CARRIERS or event.tool == WRITE}
     times = [event.start for event in rows if event.start is not None]
     return {
         "wrong_events": float(len(wrong)),
@@ -47,12 +49,14 @@ def wrong_events(clean: Trace, faulty: Trace) -> frozenset[str]:
 
 
 def _infected(faulty: Trace, wrong: Set[str]) -> set[str]:
-    """Agents that a wrong letter or brief of another agent reached before they were wrong."""
+    """Agents that a wrong letter, brief or memory of others reached before they were wrong."""
     reached: set[str] = set()
     seen: set[str] = set()
     for event in faulty.events:
         if event.id not in wrong:
             continue
+        if event.tool == READ and event.kind == "tool_result" and event.agent not in seen:
+            reached.add(event.agent)
         seen.add(event.agent)
         if event.kind in CARRIERS and event.to is not None and event.to not in seen:
             reached.add(event.to)

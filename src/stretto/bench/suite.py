@@ -117,6 +117,9 @@ def read_split(path: Path | None) -> Split:
         raise StrettoError(f"no list of seeds: {error}", str(path)) from None
     if not seeds or len(set(seeds)) < len(seeds):
         raise StrettoError("a split is a list of distinct seeds", str(path))
+    if public := sorted(set(seeds) & set(public_split().seeds)):
+        what = f"{len(public)} of its seeds are in the public split, as {public[0]}"
+        raise StrettoError(what, str(path), "a private split has seeds that nobody knows")
     return Split("private", seeds)
 
 

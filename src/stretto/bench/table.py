@@ -170,7 +170,7 @@ def _norm(by: Rows, cell: Cell, policy: str, rows: Sequence[Row]) -> Interval | 
     chance = _column(rows, "chance")
     if np.isnan(chance).any():
         random = [row for row in by.get((cell, "random"), ()) if row.error is None]
-        found = [row.values.get("judged") for row in random]
+        found = [row.values.get("chance") for row in random]
         chance = np.full(len(rows), np.mean([v for v in found if v is not None] or [np.nan]))
     if policy == "random":
         judged, luck = chance, np.full(len(rows), np.nan)
@@ -299,12 +299,12 @@ def _instance(team: Row, solo: Row | None, attempts: Sequence[Row], name: str) -
 def _by_seed(rows: Sequence[Row]) -> dict[int, Row]:
     """The first attempt of every instance that was scored."""
     scored = [row for row in rows if row.error is None]
-    return {row.seed: row for row in sorted(scored, key=lambda row: -row.attempt)}
+    return {row.seed: row for row in sorted(scored, key=lambda row: (row.seed, -row.attempt))}
 
 
 def _attempts(rows: Sequence[Row]) -> dict[int, list[Row]]:
     found: dict[int, list[Row]] = {}
-    for row in sorted(rows, key=lambda row: row.attempt):
+    for row in sorted(rows, key=lambda row: (row.seed, row.attempt)):
         if row.error is None:
             found.setdefault(row.seed, []).append(row)
     return found

@@ -154,7 +154,7 @@ def norm(line: Line) -> str:
 
 TEAM: Mapping[str, Callable[[Line], str]] = {
     "Γ": lambda line: interval(line.gain),
-    "Γ of U": lambda line: interval(line.utility_gain),
+    "Γ of U": lambda line: interval(line.utility_gain, 3),
     "AUC Γ(B)": lambda line: number(line.curve.auc if line.curve else None),
     "retention": lambda line: number(line.retention),
     "speed-up": lambda line: mean(line, "speedup", 1),

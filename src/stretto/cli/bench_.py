@@ -154,6 +154,8 @@ def _run(command: Run) -> int:
 
     limits = ("families", "bands", "topologies", "conditions")
     only = {name: getattr(command, name) for name in limits}
+    if command.no_baselines and command.policy is None and command.model is None:
+        raise StrettoError("nothing to play", "--no-baselines", "name a --policy or a --model")
     exam = suite(split=read_split(command.split), instances=command.instances, only=only)
     with _examinee(command) as who:
         open_folder(command.out, exam)
