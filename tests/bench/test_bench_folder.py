@@ -178,6 +178,14 @@ class Slow:
 
 @pytest.mark.parametrize("place", ["waiting", "showing"])
 def test_an_interrupt_keeps_what_was_paid_for(tmp_path, place):
+    heard = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in background has none
+    try:
+        _interrupted(tmp_path, place)
+    finally:
+        signal.signal(signal.SIGINT, heard)
+
+
+def _interrupted(tmp_path, place):
     slow = Slow(60)
     who = single("slow", {"kind": "test"}, slow, 4)
 
@@ -209,7 +217,7 @@ def test_an_interrupt_keeps_what_was_paid_for(tmp_path, place):
 
 
 STUCK = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from stretto.bench.run import run_exam
 from tests.bench.exams import single, tiny
@@ -219,6 +227,7 @@ class Stuck:
         Path(sys.argv[1]).touch()
         time.sleep(60)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)
 run_exam(tiny(4), Path(sys.argv[2]), single("stuck", {"kind": "test"}, Stuck(), 2), attempts=0)
 """
 
@@ -231,7 +240,10 @@ def test_a_call_that_hangs_keeps_no_process_alive(tmp_path):
         assert time.monotonic() - begun < 20
         time.sleep(0.02)
     child.send_signal(signal.SIGINT)
-    child.wait(timeout=10)
+    try:
+        child.wait(timeout=10)
+    finally:
+        child.kill()
 
 
 @pytest.mark.parametrize("said", ["xx", "[]", "{}", '{"versions": 3}', ""])
