@@ -130,15 +130,14 @@ def _jury_flips(task: Any, trace: Trace) -> float | None:
     if stop is None or right is None:
         return None
     saw: dict[str, int] = {}
-    said: dict[str, list[int]] = {}
+    said: dict[str, int] = {}
     for event in trace.events:
         if event.kind == "tool_result" and event.tool == "inspect":
             saw[event.agent] = event.attrs["saw"]
         elif "claims" in event.attrs and event.agent in saw:
-            said.setdefault(event.agent, []).extend(event.attrs["claims"].values())
+            (said[event.agent],) = event.attrs["claims"].values()  # a witness speaks for itself
     knew = [agent for agent, colour in saw.items() if COLOURS[colour] == right and agent in said]
-    wrong = [agent for agent in knew if any(COLOURS[c] != right for c in said[agent][-1:])]
-    return len(wrong) / len(knew) if knew else None
+    return sum(COLOURS[said[agent]] != right for agent in knew) / len(knew) if knew else None
 
 
 def _hidden(task: Any, trace: Trace) -> str | None:

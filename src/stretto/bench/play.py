@@ -92,15 +92,19 @@ def sit(cell: Cell, seed: int, names: Sequence[str], replays: bool) -> list[Row]
             row = judge(cell, seed, name, trace, serial, attempt)
             extra = _extra(cell, seed, trace, own, replays and name not in ONE_AGENT)
             if name == "random" and row.values.get("chance") is None:
-                extra = {**extra, "chance": _chance(cell, seed, met, policies)}
+                extra = {**extra, "chance": _chance(cell, seed, met, policies, trace)}
             rows.append(replace(row, values={**row.values, **extra}))
     return rows
 
 
-def _chance(cell: Cell, seed: int, task: Task, policies: Policies) -> float:
-    """What picking any candidate is worth, where no formula says so: the mean of `PLAYS` plays."""
-    tries = (again(policies, attempt) for attempt in range(PLAYS))
-    traces = [trace for each in tries for trace in play([task], [seed], each, limits_of(cell))]
+def _chance(cell: Cell, seed: int, task: Task, policies: Policies, first: Trace) -> float:
+    """What picking any candidate is worth, where no formula says so: the mean of `PLAYS` plays.
+
+    `first` is the play that was made already.
+    """
+    limits = limits_of(cell)
+    tries = (again(policies, attempt) for attempt in range(1, PLAYS))
+    traces = [first, *(t for each in tries for t in play([task], [seed], each, limits))]
     done = [trace for trace in traces if trace.attrs.get("ended") != "limit"]
     return sum(trace.reward("outcome") or 0.0 for trace in done) / PLAYS
 

@@ -5,11 +5,9 @@ what it wrote is the words of its choice. Words and tokens of a model are never 
 compared with one agent of the same kind.
 """
 
-from functools import lru_cache
-
 from msgspec.structs import replace
 
-from stretto.rewards.tokens import words
+from stretto.rewards.tokens import words_of_turn
 from stretto.trace import Event, Tokens, Trace
 
 MOST = 10**9
@@ -46,10 +44,5 @@ def _counted(trace: Trace, event: Event) -> Event:
     decision = event.decision
     if event.kind != "decision" or decision is None:
         return event
-    read = words(trace.text(decision.observation) or "") + _menu(decision.candidates)
-    return replace(event, tokens=Tokens(input=read, output=words(decision.choice or "")))
-
-
-@lru_cache(maxsize=16_384)
-def _menu(candidates: tuple[str, ...]) -> int:
-    return sum(words(candidate) for candidate in candidates)
+    read, written = words_of_turn(trace.text(decision.observation) or "", decision)
+    return replace(event, tokens=Tokens(input=read, output=written))

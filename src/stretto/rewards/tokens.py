@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from stretto.rewards.stream import Floats
-from stretto.trace import Event, Trace
+from stretto.trace import Decision, Event, Trace
 
 
 def read_and_written(trace: Trace) -> Floats:
@@ -29,11 +29,19 @@ def _words_of(trace: Trace, event: Event) -> tuple[float, float]:
     seen = trace.text(decision.observation) if decision is not None else None
     if decision is None or seen is None:
         return np.nan, np.nan
-    menu = sum(map(words, decision.candidates))
-    return words(seen) + menu, words(decision.choice or "")
+    return words_of_turn(seen, decision)
+
+
+def words_of_turn(seen: str, decision: Decision) -> tuple[int, int]:
+    """Words that a turn read (what it saw, and its menu) and wrote, split at white space."""
+    return _words(seen) + _menu(decision.candidates), _words(decision.choice or "")
+
+
+@lru_cache(maxsize=16_384)
+def _menu(candidates: tuple[str, ...]) -> int:
+    return sum(map(_words, candidates))
 
 
 @lru_cache(maxsize=65_536)
-def words(text: str) -> int:
-    """Words of a text, split at white space."""
+def _words(text: str) -> int:
     return len(text.split())
