@@ -25,9 +25,9 @@ references and signs; neither at the types of fields nor for loops.
 In process numpy is loaded, as it is after a first measure, and ids are compared by their hashes. A
 fresh process does not import it for this, and looks ids up in a dict.
 
-On two busy processors, with `--checker` and `--schema`: 144 ms, the survey's checker 300 (2.1 times
-as long), with both freed 165 against 300 (1.8), as whole processes 328 against 379 (1.2), and
-jsonschema 7,800 (55).
+On two idle processors, with `--checker` and `--schema`, in four runs: 116 to 125 ms, the survey's
+checker 257 to 274 (2.1 to 2.3 times as long), with both freed 134 to 141 (1.8 to 1.9 times), as
+whole processes 248 to 273 against 324 to 350 (1.3), and jsonschema 7,200 to 7,500 (61).
 """
 
 import argparse

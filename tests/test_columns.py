@@ -3,7 +3,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.columns import UNKNOWN, find_rows
 from stretto.errors import StrettoError
 from stretto.trace import KINDS, LABELS, Tokens, Trace
 
@@ -110,11 +109,3 @@ def test_parents_hold_exactly_the_edges_of_the_trace(data):
         assert parents.edge[own].tolist() == expected
         assert [ids[source] for source in parents.source[own]] == [edges[e][0] for e in expected]
         assert [parents.labels[c] for c in parents.label[own]] == [edges[e][2] for e in expected]
-
-
-@examples(100)
-@given(st.lists(st.integers(-40, 40), unique=True, max_size=20), st.lists(st.integers(-40, 40)))
-def test_names_are_found_even_where_many_share_their_low_bits(names, wanted):
-    spread = np.array(names, dtype=np.int64) << 56
-    rows = find_rows(spread, np.array(wanted, dtype=np.int64) << 56)
-    assert rows.tolist() == [names.index(each) if each in names else UNKNOWN for each in wanted]

@@ -5,6 +5,7 @@ from typing import get_args
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import fields, replace
 
 import stretto
@@ -87,16 +88,17 @@ def test_the_example_is_understood(example):
     expected = ["decision", "spawn", "spawn", "message", "tool_call", "tool_result", "return"]
     assert kinds == [*expected, "aggregate"]
     assert [each.start for each in given.events] == [float(second) for second in range(8)]
-    assert {agent.id for agent in given.agents} == {
-        "orchestrator",
-        "planner_1",
-        "executor_1",
-        "browser.search",
-    }
+    assert given.agents == (
+        Agent(id="orchestrator", role="lead"),
+        Agent(id="planner_1", role="planner", parent="orchestrator"),
+        Agent(id="executor_1", role="executor", parent="orchestrator"),
+        Agent(id="browser.search"),
+    )
     assert given.events[5].trusted is False
     assert given.events[0].trusted is None
     assert given.events[0].duration is None
-    assert given.events[3].attrs == {"from": "planner_1", "role": "planner"}
+    assert given.events[1].attrs == {"role": "planner"}  # of the new agent
+    assert given.events[3].attrs == {"from": "planner_1"}
     assert given.edges[4] == Edge("e4", "e5", "tool_dependency")
     assert given.reward("orchestration") == 0.3
     assert Score(channel="wall_clock_s", value=420, kind="cost") in given.scores
@@ -115,6 +117,68 @@ def test_what_a_file_says_explicitly_is_written_again():
 def test_extra_fields_of_events_survive():
     mood = {**SMALL["events"][0], "mood": {"deep": [1, None]}, "from": "x", "label": "l"}
     assert to_survey(read({**SMALL, "events": [mood]})) == {**SMALL, "events": [mood]}
+
+
+def happened(*events):
+    """A document of events `(type, agent, role or None, to or None)`."""
+    records = [
+        {"id": f"e{row}", "t": row, "type": kind, "agent": agent}
+        | {name: text for name, text in (("role", role), ("to", to)) if text is not None}
+        for row, (kind, agent, role, to) in enumerate(events)
+    ]
+    return {**SMALL, "events": records}
+
+
+def test_an_agent_has_the_role_of_its_first_event_and_others_say_theirs():
+    document = happened(
+        ("message", "a", "lead", None),
+        ("return", "a", "lead", None),
+        ("return", "a", "judge", None),
+        ("return", "a", None, None),
+        ("return", "b", None, None),
+        ("return", "b", "worker", None),
+    )
+    given = read(document)
+    assert given.agents == (Agent(id="a", role="lead"), Agent(id="b"))
+    roles = [each.attrs.get("role", "own") for each in given.events]
+    assert roles == ["own", "own", "judge", None, "own", "worker"]
+    assert to_survey(given) == document
+
+
+def test_the_role_of_a_spawn_is_not_that_of_the_spawner():
+    document = happened(("spawn", "a", "worker", "b"), ("return", "a", "lead", None))
+    given = read(document)
+    assert given.agents == (Agent(id="a", role="lead"),)
+    assert [each.attrs for each in given.events] == [{"role": "worker"}, {}]
+    assert to_survey(given) == document
+
+
+def test_who_was_spawned_before_it_acted_has_a_parent():
+    document = happened(
+        ("spawn", "a", None, "b"),
+        ("spawn", "b", None, "a"),  # acted before
+        ("spawn", "b", None, "b"),
+        ("spawn", "a", None, "c"),
+        ("spawn", "b", None, "c"),  # the first one counts
+        ("return", "c", None, None),
+    )
+    given = read(document)
+    assert given.agents == (Agent(id="a"), Agent(id="b", parent="a"), Agent(id="c", parent="a"))
+    assert to_survey(given) == document
+
+
+def test_roles_of_agents_are_written_where_the_survey_looks_for_them():
+    agents = (Agent(id="0", role="lead"), Agent(id="0/0", role="worker", parent="0"))
+    events = (
+        Event(id="0#0", kind="spawn", agent="0", start=0.0, to="0/0", attrs={"role": "worker"}),
+        Event(id="0#1", kind="stop", agent="0", start=1.0),
+        Event(id="0/0#0", kind="return", agent="0/0", start=1.0),
+    )
+    given = Trace(id="t", agents=agents, events=events)
+    written = to_survey(given)["events"]
+    assert [each.get("role") for each in written] == ["worker", "lead", "worker"]
+    assert "agents" not in written[0].get("stretto", {}).get("trace", {})  # the events say it all
+    assert there_and_back(given) == given
 
 
 def test_unknown_types_and_labels_are_kept():
@@ -304,6 +368,33 @@ def test_no_score_of_a_doubled_channel_is_lost_in_silence():
     except StrettoError:
         return
     assert sorted(score.value for score in given.scores) == [1.0, 2.0]
+
+
+@st.composite
+def roles(draw):
+    """A trace in which roles of agents and of events agree, or not."""
+    role = st.sampled_from([None, "lead", "worker"])
+    agents = [Agent(id=name, role=draw(role)) for name in "ab"]
+    if draw(st.booleans()):
+        agents[1] = replace(agents[1], parent="a")
+    attrs = st.just({}) | st.fixed_dictionaries({"role": role | st.just(5)})
+    kinds = st.sampled_from(["spawn", "stop", "message"])
+    ends = st.sampled_from([None, "a", "b"])
+    events = [
+        Event(id=f"e{row}", kind=kind, agent=agent, start=0.0, to=to, attrs=more)
+        for row, (kind, agent, to, more) in enumerate(
+            draw(st.lists(st.tuples(kinds, st.sampled_from("ab"), ends, attrs), min_size=1))
+        )
+    ]
+    return Trace(id="t", agents=tuple(agents), events=tuple(events))
+
+
+@examples(300)
+@given(roles())
+def test_roles_come_back_whether_agents_or_events_say_them(given):
+    written = to_survey(given)
+    assert there_and_back(given) == given
+    assert to_survey(there_and_back(given)) == written
 
 
 @examples(60, shrink=False)

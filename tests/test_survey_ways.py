@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto import columns, order
+from stretto import hashing, order
 from stretto.errors import StrettoError
 from stretto.exporters.survey import TYPE_OF_KIND
 from stretto.importers.survey import schema
@@ -56,9 +56,9 @@ def assert_all_ways_agree(data):
 
 
 optional = {
-    "role": st.just("lead"),
+    "role": st.sampled_from(["lead", "worker"]),
     "from": st.sampled_from(["a", "b", 5]),
-    "to": st.sampled_from(["b", None]),
+    "to": st.sampled_from(["a", "b", None]),
     "tool": st.just("search"),
     "content_ref": st.just("c"),
     "trusted": st.booleans(),
@@ -184,7 +184,7 @@ def test_both_ways_say_the_same_order(ids, edges):
 
 
 def test_ids_that_share_a_hash_are_no_doubled_ids(monkeypatch):
-    monkeypatch.setattr(columns, "hashes", lambda words: np.zeros(len(words), dtype=np.int64))
+    monkeypatch.setattr(hashing, "id_hashes", lambda words: np.zeros(len(words), dtype=np.int64))
     monkeypatch.setattr(order, "is_large", lambda _: True)
     given = trace(event("0#0"), event("0#1"), edges=chain("0#0", "0#1"))
     assert not order.order_of(given).unique

@@ -11,16 +11,13 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from stretto.errors import StrettoError
+from stretto.hashing import UNKNOWN, Ints, find_rows, hashes, id_hashes
 from stretto.trace import KINDS, LABELS, Edge, Event, Trace
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 TOKENS: tuple[str, ...] = ("input", "cache_read", "cache_write", "output")
-
-UNKNOWN = -1
-"""Code of what is not known."""
 
 NONE, SEVERAL = -1, -2
 """In place of the one neighbour of an event that has none, or several (see `Walk`)."""
@@ -214,7 +211,7 @@ def _read_events(events: Sequence[Event], codes: _Codes) -> dict[str, NDArray[An
     content = hashes([event.content for event in events])
     attrs = [event.attrs for event in events]
     return {
-        "name": hashes([event.id for event in events]),
+        "name": id_hashes([event.id for event in events]),
         "kind": _encode([event.kind for event in events], codes.kind),
         "agent": _encode([event.agent for event in events], codes.agent),
         "tool": _encode([event.tool for event in events], codes.tool),
@@ -274,42 +271,10 @@ def _parents(trace: Trace, name: Ints) -> Parents:
     return Parents(offsets, source[order], order, label[order], tuple(labels), is_guess[order])
 
 
-def hashes(words: Sequence[str | None]) -> Ints:
-    """A 64-bit hash of every word: equal for equal ones, in this process only."""
-    return np.fromiter(map(hash, words), dtype=np.int64, count=len(words))
-
-
-def find_rows(names: Ints, wanted: Ints) -> Ints:
-    """The row of every wanted name, or `UNKNOWN`; all of them are hashes.
-
-    A table of their low bits finds most, ten times as fast as a dict of 100,000. What shares its
-    place there with another name is joined in sorted order.
-    """
-    mask = (4 << len(names).bit_length()) - 1
-    table, own = np.full(mask + 1, UNKNOWN), np.arange(len(names))
-    table[names & mask] = own
-    rows = table[wanted & mask]
-    left = np.flatnonzero((rows != UNKNOWN) & (names[rows] != wanted)) if len(names) else own
-    hidden = np.flatnonzero(table[names & mask] != own)
-    rows[left] = _join(names[hidden], hidden, wanted[left])
-    return rows
-
-
-def _join(names: Ints, rows: Ints, wanted: Ints) -> Ints:
-    """The row of every wanted name among these of these rows, or `UNKNOWN`."""
-    found = np.full(len(wanted), UNKNOWN)
-    if len(names):
-        ranked, order = np.argsort(names), np.argsort(wanted)
-        place = np.searchsorted(names[ranked], wanted[order])
-        found[order] = ranked[np.minimum(place, len(names) - 1)]
-        found = np.where(names[found] == wanted, rows[found], UNKNOWN)
-    return found
-
-
 def _read_edges(edges: Sequence[Edge], labels: dict[str, int]) -> tuple[Ints, Ints, Ints, Flags]:
     """Hashes of both ends, code of the label, and whether it is a guess."""
-    source = hashes([edge.src for edge in edges])
-    target = hashes([edge.dst for edge in edges])
+    source = id_hashes([edge.src for edge in edges])
+    target = id_hashes([edge.dst for edge in edges])
     label = _encode([edge.label for edge in edges], labels)
     guesses = np.array([edge.evidence == "heuristic" for edge in edges], dtype=bool)
     return source, target, label, guesses

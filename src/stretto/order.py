@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from stretto.trace import Trace
 
 if TYPE_CHECKING:
-    from stretto.columns import Ints
+    from stretto.hashing import Ints
 
 MANY, VERY_MANY = 20_000, 400_000
 """Events and edges of a large trace, where numpy is there already and where it is not."""
@@ -36,19 +36,16 @@ class Hashes(Struct, frozen=True):
 
     event: list["Ints"] = field(default_factory=list)
     """Of the events."""
-    src: list["Ints"] = field(default_factory=list)
-    """Of the cause of every edge."""
-    dst: list["Ints"] = field(default_factory=list)
-    """Of the effect of every edge."""
+    end: list["Ints"] = field(default_factory=list)
+    """Of the cause and the effect of every edge, in turns."""
 
     def add_events(self, ids: Sequence[str]) -> None:
         """Add the next events."""
         self.event.append(_hashed(ids))
 
-    def add_edges(self, src: Sequence[str], dst: Sequence[str]) -> None:
-        """Add the next edges."""
-        self.src.append(_hashed(src))
-        self.dst.append(_hashed(dst))
+    def add_edges(self, ends: Sequence[str]) -> None:
+        """Add the next edges, each by its cause and its effect."""
+        self.end.append(_hashed(ends))
 
 
 def is_large(records: int) -> bool:
@@ -89,12 +86,12 @@ def by_hashes(hashes: Hashes) -> Order:
     """
     import numpy as np
 
-    from stretto.columns import UNKNOWN, find_rows
+    from stretto.hashing import UNKNOWN, find_rows
 
-    parts = (hashes.event, hashes.src, hashes.dst)
-    event, src, dst = (np.concatenate([np.empty(0, np.int64), *part]) for part in parts)
-    source, target = find_rows(event, src), find_rows(event, dst)
-    known = bool((source != UNKNOWN).all() and (target != UNKNOWN).all())
+    event, end = (np.concatenate([np.empty(0, np.int64), *p]) for p in (hashes.event, hashes.end))
+    rows = find_rows(event, end)
+    source, target = rows[0::2], rows[1::2]
+    known = bool((rows != UNKNOWN).all())
     ranked = np.sort(event)
     unique = bool((ranked[1:] != ranked[:-1]).all())
     return Order(unique, known, forward=unique and known and bool((source < target).all()))
@@ -104,11 +101,11 @@ def hashes_of(trace: Trace) -> Hashes:
     """The hashes of a trace that is there already."""
     hashes = Hashes()
     hashes.add_events([event.id for event in trace.events])
-    hashes.add_edges([edge.src for edge in trace.edges], [edge.dst for edge in trace.edges])
+    hashes.add_edges([end for edge in trace.edges for end in (edge.src, edge.dst)])
     return hashes
 
 
 def _hashed(ids: Sequence[str]) -> "Ints":
-    from stretto.columns import hashes
+    from stretto.hashing import id_hashes
 
-    return hashes(ids)
+    return id_hashes(ids)

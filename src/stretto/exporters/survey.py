@@ -6,12 +6,14 @@ the file again gives the same trace, less the texts. A trace that came from the 
 written back as it was.
 """
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from stretto.errors import StrettoError
+from stretto.exporters.survey_agents import SPAWN, Cast
 from stretto.trace import LABELS, TOPOLOGIES, Agent, Edge, Event, Score, Trace
 
 TYPE_OF_KIND = {
@@ -36,9 +38,12 @@ def to_survey(trace: Trace) -> dict[str, Any]:
     """
     if not trace.events:
         raise StrettoError("the survey's schema requires at least one event", trace.id)
-    events = [_event(event) for event in trace.events]
+    roles = {agent.id: agent.role for agent in trace.agents}
+    events = [_event(event, roles.get(event.agent)) for event in trace.events]
     costs, derived = _costs(trace)
     extra = _trace_extra(trace, derived)
+    if trace.agents != _told(events):
+        extra["agents"] = msgspec.to_builtins(trace.agents)
     if extra:
         events[0].setdefault(EXTRA, {})["trace"] = extra
     explicit = trace.attrs.get(EXPLICIT, ())
@@ -58,13 +63,9 @@ def to_survey(trace: Trace) -> dict[str, Any]:
     return document | ({"metrics": metrics} if metrics or "metrics" in explicit else {})
 
 
-def agents_of(events: Iterable[str]) -> tuple[Agent, ...]:
-    """The agents that a list of events names, in order of appearance: all the survey knows."""
-    return tuple(Agent(id=name) for name in dict.fromkeys(events))
-
-
-def _event(event: Event) -> dict[str, Any]:
-    plain = {name: value for name, value in event.attrs.items() if _fits(name, value)}
+def _event(event: Event, own: str | None) -> dict[str, Any]:
+    """The event, whose agent has the role `own`."""
+    plain, rest = _split(event.attrs, None if event.kind == SPAWN else own)
     written: dict[str, Any] = {
         "id": event.id,
         "t": event.start or 0.0,
@@ -75,22 +76,43 @@ def _event(event: Event) -> dict[str, Any]:
     optional: dict[str, Any] = {"to": event.to, "tool": event.tool, "content_ref": event.content}
     optional["trusted"] = event.trusted
     written |= {name: value for name, value in optional.items() if value is not None}
-    extra = _event_extra(event, plain)
+    extra = _event_extra(event, rest)
     return written | ({EXTRA: extra} if extra else {})
+
+
+def _split(attrs: Mapping[str, Any], own: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The attributes that fields of an event say, with its role; and the others."""
+    plain = {name: value for name, value in attrs.items() if _fits(name, value)}
+    rest = {name: value for name, value in attrs.items() if name not in plain}
+    if own is not None and "role" not in plain:
+        if attrs.get("role", own) is None:
+            del rest["role"]  # told by a field that is not there
+        else:
+            plain["role"] = own
+    elif own is not None and plain["role"] == own:
+        rest["role"] = own  # the field alone is the agent's
+    return plain, rest
+
+
+def _told(events: list[dict[str, Any]]) -> tuple[Agent, ...]:
+    """The agents as an importer of these events takes them."""
+    cast = Cast()
+    for each in events:
+        cast.take(each["type"], each["agent"], each.get("to"), each.get("role", UNSET))
+    return cast.agents()
 
 
 def _fits(name: str, value: Any) -> bool:
     return name not in _TAKEN and (name not in ("role", "from") or isinstance(value, str))
 
 
-def _event_extra(event: Event, plain: dict[str, Any]) -> dict[str, Any]:
+def _event_extra(event: Event, rest: dict[str, Any]) -> dict[str, Any]:
     fields = ("duration", "decision", "tokens", "price", "label")
     extra = {name: getattr(event, name) for name in fields if getattr(event, name) is not None}
     if event.kind not in TYPE_OF_KIND:
         extra["kind"] = event.kind
     if event.start is None:
         extra["start"] = None
-    rest = {name: value for name, value in event.attrs.items() if name not in plain}
     return msgspec.to_builtins(extra | ({"attrs": rest} if rest else {}))
 
 
@@ -145,7 +167,5 @@ def _trace_extra(trace: Trace, derived: list[str]) -> dict[str, Any]:
     optional["scores"] = own
     if trace.topology not in TOPOLOGIES:
         optional["topology"] = trace.topology
-    if trace.agents != agents_of(event.agent for event in trace.events):
-        optional["agents"] = trace.agents
     extra = header | {name: value for name, value in optional.items() if value}
     return msgspec.to_builtins(extra)

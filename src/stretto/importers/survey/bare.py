@@ -11,41 +11,30 @@ from typing import Any, TypeVar
 from msgspec import UNSET
 
 from stretto.exporters.survey import TYPE_OF_KIND
-from stretto.importers.survey.records import BareEdge, BareEvent, SchemaEvent
+from stretto.exporters.survey_agents import SPAWN, Cast, role_attr
+from stretto.importers.survey.records import BareEdge, BareEvent
 from stretto.order import Hashes
 from stretto.trace import Edge, Event
 
 T = TypeVar("T")
 
-BATCH = 1024
+BATCH = 2048
 """Records that are turned while they are in the processor's cache."""
 
 KIND_OF_TYPE = {name: kind for kind, name in TYPE_OF_KIND.items()}
 
 
-def take_events(
-    records: list[BareEvent], agents: dict[str, str], ids: Hashes | None
-) -> tuple[Event, ...]:
+def take_events(records: list[BareEvent], cast: Cast, ids: Hashes | None) -> tuple[Event, ...]:
     """The events of these records, which are used up.
 
-    `agents` gets the agents they name, and `ids` their own, which are at hand here.
+    `cast` gets the agents they tell of, and `ids` their own, which are at hand here.
     """
-    return tuple(chain.from_iterable(_events(b, agents, ids) for b in _used_up(records)))
+    return tuple(chain.from_iterable(_events(batch, cast, ids) for batch in _used_up(records)))
 
 
 def take_edges(records: list[BareEdge], ids: Hashes | None) -> tuple[Edge, ...]:
     """The edges of these records, which are used up; `ids` gets their ends."""
     return tuple(chain.from_iterable(_edges(batch, ids) for batch in _used_up(records)))
-
-
-def attrs_of(event: SchemaEvent) -> dict[str, Any]:
-    """The fields of the schema that an event of ours has no place for."""
-    attrs: dict[str, Any] = {}
-    if event.role is not UNSET:
-        attrs["role"] = event.role
-    if event.sender is not UNSET:
-        attrs["from"] = event.sender
-    return attrs
 
 
 def _used_up(records: list[T]) -> Iterator[list[T]]:
@@ -56,27 +45,43 @@ def _used_up(records: list[T]) -> Iterator[list[T]]:
         yield batch
 
 
-def _events(batch: list[BareEvent], agents: dict[str, str], ids: Hashes | None) -> list[Event]:
-    if ids is not None:
-        ids.add_events([event.id for event in batch])
-    agent = agents.setdefault  # one text an agent, not one an event
-    return [
-        Event(
+def _events(batch: list[BareEvent], cast: Cast, ids: Hashes | None) -> list[Event]:
+    known = cast.known.get
+    names, events = list[str](), list[Event]()
+    for event in batch:
+        names.append(event.id)
+        attrs: dict[str, Any] = {} if event.sender is UNSET else {"from": event.sender}
+        agent, role = event.agent, event.role
+        if event.type == SPAWN:
+            cast.spawn(agent, event.to)
+            attrs |= role_attr(role, UNSET)
+        else:
+            agent, own = known(agent) or cast.enter(agent, role)  # one text an agent
+            if role != own:
+                attrs |= role_attr(role, own)
+        made = Event(
             id=event.id,
             kind=KIND_OF_TYPE[event.type],
-            agent=agent(event.agent, event.agent),
+            agent=agent,
             start=event.t,
             to=event.to,
             tool=event.tool,
             content=event.content_ref,
             trusted=event.trusted,
-            attrs=attrs_of(event),
+            attrs=attrs,
         )
-        for event in batch
-    ]
+        events.append(made)
+    if ids is not None:
+        ids.add_events(names)
+    return events
 
 
 def _edges(batch: list[BareEdge], ids: Hashes | None) -> list[Edge]:
+    ends, edges = list[str](), list[Edge]()
+    for edge in batch:
+        src, dst = edge.src, edge.dst
+        ends += (src, dst)
+        edges.append(Edge(src, dst, edge.type))
     if ids is not None:
-        ids.add_edges([edge.src for edge in batch], [edge.dst for edge in batch])
-    return [Edge(edge.src, edge.dst, edge.type) for edge in batch]
+        ids.add_edges(ends)
+    return edges

@@ -2,15 +2,16 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from operator import attrgetter
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import UNSET
 
 from stretto.errors import StrettoError
-from stretto.exporters.survey import EXPLICIT, agents_of
+from stretto.exporters.survey import EXPLICIT
+from stretto.exporters.survey_agents import SPAWN, Cast, Role, role_attr
 from stretto.garbage import paused_collector
-from stretto.importers.survey.bare import KIND_OF_TYPE, attrs_of, take_edges, take_events
+from stretto.importers.survey.bare import KIND_OF_TYPE, take_edges, take_events
 from stretto.importers.survey.records import (
     AnyTrace,
     BareTrace,
@@ -30,8 +31,7 @@ _BARE = msgspec.json.Decoder(BareTrace)
 _PLAIN = msgspec.json.Decoder(PlainTrace)
 _ANY = msgspec.json.Decoder(AnyTrace)
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-_AGENT = attrgetter("agent")
-_TYPED = {each.encode_name for each in msgspec.structs.fields(SurveyEvent)} - {"role", "from"}
+_TYPED = {each.encode_name for each in msgspec.structs.fields(SurveyEvent)}
 """Fields of an event that have a place of their own here."""
 
 
@@ -56,11 +56,11 @@ def _read_bare(data: bytes) -> Trace | None:
         document = _BARE.decode(data)
     except _UNREADABLE:
         return None
-    agents: dict[str, str] = {}
+    cast = Cast()
     ids = Hashes() if is_large(len(document.events) + len(document.edges)) else None
-    events = take_events(document.events, agents, ids)
+    events = take_events(document.events, cast, ids)
     edges = take_edges(document.edges, ids)
-    trace = _trace(document, TraceExtra(), events, edges, agents_of(agents))
+    trace = _trace(document, TraceExtra(), events, edges, cast.agents())
     if ids is not None:
         keep_order(trace, by_hashes(ids))
     return trace
@@ -72,8 +72,7 @@ def _read_more(data: bytes, name: str) -> Trace:
         plain = _PLAIN.decode(data)
     except _UNREADABLE:
         return _read_any(data, name)
-    events = tuple([_event(event, attrs_of(event)) for event in plain.events])
-    return _with_extra(plain, plain.events[0].stretto.trace, events)
+    return _with_extra(plain, plain.events, [{}] * len(plain.events))
 
 
 def _read_any(data: bytes, name: str) -> Trace:
@@ -81,9 +80,7 @@ def _read_any(data: bytes, name: str) -> Trace:
     typed = _typed(
         lambda: msgspec.convert(document.events, list[SurveyEvent]), data, name, "events"
     )
-    rows = zip(typed, document.events, strict=True)
-    events = tuple(_event(event, _without(raw, _TYPED)) for event, raw in rows)
-    return _with_extra(document, typed[0].stretto.trace, events)
+    return _with_extra(document, typed, [_without(raw, _TYPED) for raw in document.events])
 
 
 def _without(fields: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
@@ -118,9 +115,33 @@ def _fault(data: bytes, error: Exception) -> tuple[str, str]:
     return f"{what[0].lower()}{what[1:]}", f"{line}:{column}"
 
 
-def _with_extra(document: SurveyTrace, extra: TraceExtra, events: tuple[Event, ...]) -> Trace:
-    agents = extra.agents or agents_of(map(_AGENT, events))
-    return _trace(document, extra, events, _edges(document.edges, extra), agents)
+def _with_extra(
+    document: SurveyTrace, events: Sequence[SurveyEvent], others: Sequence[dict[str, Any]]
+) -> Trace:
+    """The trace of these events, with the `others` of their fields as attributes."""
+    extra = events[0].stretto.trace
+    agents = extra.agents or _told(events)
+    role = {agent.id: UNSET if agent.role is None else agent.role for agent in agents}
+    made = tuple(
+        [
+            _event(event, _attrs(event, role.get(event.agent, UNSET)) | more)
+            for event, more in zip(events, others, strict=True)
+        ]
+    )
+    return _trace(document, extra, made, _edges(document.edges, extra), agents)
+
+
+def _told(events: Sequence[SurveyEvent]) -> tuple[Agent, ...]:
+    cast = Cast()
+    for event in events:
+        cast.take(event.type, event.agent, event.to, event.role)
+    return cast.agents()
+
+
+def _attrs(event: SurveyEvent, own: Role) -> dict[str, Any]:
+    """The fields of the schema that an event of ours has no place for."""
+    attrs: dict[str, Any] = {} if event.sender is UNSET else {"from": event.sender}
+    return attrs | role_attr(event.role, UNSET if event.type == SPAWN else own)
 
 
 def _trace(
