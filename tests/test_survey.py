@@ -203,6 +203,7 @@ def test_unknown_types_and_labels_are_kept():
         ({"rewards": {"team": None}}, "f.json: rewards[...]", "expected `float`"),
         ({"edges": [{"src": "e", "dst": "e"}]}, "f.json: edges[0]", "missing required field"),
         ({"verdict": 1}, "f.json: document", "unknown field `verdict`"),
+        ({"costs": {"tokens": -2}}, "f.json: costs.tokens", "-2 is below 0"),
         ({"edges": [{"src": "e", "dst": "z", "type": "causal"}]}, "f.json: edges[0].dst", '"z"'),
     ],
 )

@@ -33,14 +33,26 @@ def load_all(path: str | Path) -> list[Trace]:
     Raises `StrettoError` with file, line and field for the first thing that is wrong.
     """
     path = Path(path)
-    if not path.is_dir():
-        data = read_bytes(path)
-        if _RECORDS.match(data):
-            return store.decode(data, str(path))
-        if _SURVEY.match(data):  # told at once; asking all formats costs more than reading
-            from stretto.importers.survey.schema import from_survey
+    if path.is_dir():
+        return _imported(path, None)
+    data = read_bytes(path)
+    if _RECORDS.match(data):
+        return store.decode(data, str(path))
+    if _SURVEY.match(data):  # told at once; asking all formats costs more than reading
+        return _survey(data, path)
+    from stretto.importers import detect
 
-            return [from_survey(data, str(path))]
+    format = detect(path)
+    return _survey(data, path) if format == "survey" else _imported(path, format)
+
+
+def _survey(data: bytes, path: Path) -> list[Trace]:
+    from stretto.importers.survey.schema import from_survey
+
+    return [from_survey(data, str(path))]
+
+
+def _imported(path: Path, format: str | None) -> list[Trace]:
     from stretto.importers import import_paths
 
-    return list(import_paths([path]).traces)
+    return list(import_paths([path], format).traces)

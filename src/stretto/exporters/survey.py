@@ -28,6 +28,8 @@ EXTRA = "stretto"
 """Name of the extra event field."""
 EXPLICIT = "survey_explicit"
 """Header attribute: optional fields that the survey file gave although they say nothing."""
+AMOUNTS = ("tokens", "wall_clock_s", "tool_calls", "messages")
+"""Costs that the schema names; none is below 0, and the first two are required."""
 _TAKEN = {"id", "t", "type", "agent", "to", "tool", "content_ref", "trusted", EXTRA}
 
 
@@ -136,10 +138,10 @@ def _plain_scores(trace: Trace) -> list[Score]:
 def _costs(trace: Trace) -> tuple[dict[str, float], list[str]]:
     """Recorded costs, the two required ones computed where absent, and the names of those."""
     costs = _team(trace, "cost")
-    for name in ("tokens", "wall_clock_s", "tool_calls", "messages"):
+    for name in AMOUNTS:
         if costs.get(name, 0) < 0:
             raise StrettoError(f"the cost {name} is negative", trace.id)
-    derived = [name for name in ("tokens", "wall_clock_s") if name not in costs]
+    derived = [name for name in AMOUNTS[:2] if name not in costs]
     if derived:
         from stretto.metrics.overhead import overhead
         from stretto.metrics.parallelism import makespan

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET
 
 from stretto.errors import StrettoError
-from stretto.exporters.survey import EXPLICIT
+from stretto.exporters.survey import AMOUNTS, EXPLICIT
 from stretto.exporters.survey_agents import SPAWN, Cast, Role, role_attr
 from stretto.garbage import paused_collector
 from stretto.importers.survey.bare import KIND_OF_TYPE, take_edges, take_events
@@ -47,6 +47,12 @@ def from_survey(data: bytes, name: str) -> Trace:
         for problem in contradictions(trace) if bare is None else dangling(trace):
             where = f"{name}: {problem.part}s[{problem.index}].{problem.field}"
             raise StrettoError(problem.what, where, problem.hint)
+    for score in trace.scores:
+        if score.kind == "cost" and score.channel in AMOUNTS and score.value < 0:
+            what = f"{score.value:g} is below 0"
+            raise StrettoError(
+                what, f"{name}: costs.{score.channel}", "leave out what is not known"
+            )
     return trace
 
 
