@@ -28,6 +28,10 @@ class StrettoError(Exception):
         return type(self), (self.what, self.where, self.hint)
 
 
+class SourceWarning(UserWarning):
+    """What is to know about a file of others that was read: it was cut, or says too little."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return `did you mean "x"?` for the nearest known name, else the first known names.
 

@@ -1,10 +1,11 @@
 """Read traces from whatever holds them: Stretto's records, the survey's JSON, a transcript."""
 
 import re
+import warnings
 from pathlib import Path
 
 from stretto import store
-from stretto.errors import StrettoError
+from stretto.errors import SourceWarning, StrettoError
 from stretto.files import read_bytes
 from stretto.trace import Trace
 
@@ -20,7 +21,7 @@ def load(path: str | Path) -> Trace:
 
     Raises `StrettoError` for bad input, and for a file that holds more than one.
     """
-    traces = load_all(path)
+    traces = _read(Path(path))
     if len(traces) != 1:
         what = f"holds {len(traces)} traces"
         raise StrettoError(what, str(path), "stretto.load_all(path) reads them all")
@@ -30,9 +31,14 @@ def load(path: str | Path) -> Trace:
 def load_all(path: str | Path) -> list[Trace]:
     """Read all traces of a file (or of a folder of transcripts), validated.
 
+    What is to know about a file that was imported is a `SourceWarning`: that it was cut, say.
+
     Raises `StrettoError` with file, line and field for the first thing that is wrong.
     """
-    path = Path(path)
+    return _read(Path(path))
+
+
+def _read(path: Path) -> list[Trace]:
     if path.is_dir():
         return _imported(path, None)
     data = read_bytes(path)
@@ -55,4 +61,10 @@ def _survey(data: bytes, path: Path) -> list[Trace]:
 def _imported(path: Path, format: str | None) -> list[Trace]:
     from stretto.importers import import_paths
 
-    return list(import_paths([path], format).traces)
+    imported = import_paths([path], format)
+    for file in imported.report:
+        if file.warnings:
+            more = f" (and {len(file.warnings) - 1} more; `stretto import --report` lists them)"
+            said = f"{file.warnings[0]}{more if len(file.warnings) > 1 else ''}"
+            warnings.warn(said, SourceWarning, stacklevel=4)  # at the caller of `load`
+    return list(imported.traces)

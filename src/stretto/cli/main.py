@@ -2,11 +2,15 @@
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from typing import Any
 
-from stretto.errors import StrettoError, did_you_mean
+from stretto.errors import SourceWarning, StrettoError, did_you_mean
+
+_SHOW = warnings.showwarning
 
 VERBS = {
     "train": "train a policy to orchestrate, from a recipe",
@@ -33,6 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Threads of torch that spin while they wait starve each other when anything else wants the
     # processor: steps were seen to take ten times as long. Must be set before torch is loaded.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    warnings.showwarning = _tell
     try:
         return _dispatch(arguments)
     except StrettoError as error:
@@ -44,6 +49,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _be_silent()
         return 0
+
+
+def _tell(message: Warning | str, category: type[Warning], *place: Any, **rest: Any) -> None:
+    """Say what is to know about a file in one line, without the line of code that read it."""
+    if issubclass(category, SourceWarning):
+        print(f"stretto: {message}", file=sys.stderr)
+    else:
+        _SHOW(message, category, *place, **rest)
 
 
 def _be_silent() -> None:

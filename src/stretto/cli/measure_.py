@@ -68,10 +68,13 @@ def _traces(arguments: MeasureCommand) -> Iterator[Trace]:
     if len(arguments.paths) == 1 and arguments.format is None and arguments.paths[0].is_file():
         yield from load_all(arguments.paths[0])
         return
+    warned = 0
     for part in import_each(arguments.paths, arguments.format):
         yield from part.traces
         for file in part.report:
-            _warn(file)
+            _tell_unread(file)
+        warned += sum(bool(file.warnings) and not _is_unread(file) for file in part.report)
+    _tell_warned(warned)
 
 
 def _write(arguments: MeasureCommand, path: Path, prices: Prices) -> int:
@@ -90,8 +93,10 @@ def _write(arguments: MeasureCommand, path: Path, prices: Prices) -> int:
         )
     write_table(found.rows, path)
     for file in found.unread:
-        _warn(file)
+        _tell_unread(file)
+    _tell_warned(found.warned)
     said = {"output": str(path), "traces": len(found.rows), "unread": len(found.unread)}
+    said["warned"] = found.warned
     if arguments.json:
         print_json(said, path)
     else:
@@ -102,10 +107,19 @@ def _write(arguments: MeasureCommand, path: Path, prices: Prices) -> int:
     return 0
 
 
-def _warn(file: FileReport) -> None:
-    for notice in file.warnings:
-        if notice.what.startswith("not read"):
-            print(f"stretto: {notice}", file=sys.stderr)
+def _is_unread(file: FileReport) -> bool:
+    return any(notice.what.startswith("not read") for notice in file.warnings)
+
+
+def _tell_unread(file: FileReport) -> None:
+    for notice in file.warnings if _is_unread(file) else ():
+        print(f"stretto: {notice}", file=sys.stderr)
+
+
+def _tell_warned(files: int) -> None:
+    if files:
+        what = f"{files:,} file{' was' if files == 1 else 's were'} read with warnings"
+        print(f"stretto: {what}; stretto import --report lists them", file=sys.stderr)
 
 
 UNITS = {

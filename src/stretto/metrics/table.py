@@ -32,6 +32,8 @@ class Measured(Struct, frozen=True):
     rows: tuple[Row, ...]
     """For each measure `m` the columns `m`, `m_how` and `m_reason`."""
     unread: tuple[FileReport, ...]
+    warned: int = 0
+    """Files that were read with warnings."""
 
 
 def measure_paths(
@@ -66,7 +68,7 @@ def measure_paths(
         notices = (notice for report in unread for notice in report.warnings)
         said = next(notices, Notice(str(paths[0]), "no trace"))
         raise StrettoError(said.what, said.where)
-    return Measured(rows, unread)
+    return Measured(rows, unread, sum(part.warned for part in parts))
 
 
 def _each(
@@ -115,7 +117,8 @@ def measure_session(session: Session, prices: Prices) -> Measured:
     except StrettoError as error:
         notice = Notice(error.where or str(session.files[0]), f"not read: {error.what}")
         return Measured((), (FileReport(file=str(session.files[0]), warnings=(notice,)),))
-    return Measured(tuple(_row(trace, session, prices) for trace in imported.traces), ())
+    rows = tuple(_row(trace, session, prices) for trace in imported.traces)
+    return Measured(rows, (), sum(bool(file.warnings) for file in imported.report))
 
 
 def _row(trace: Trace, session: Session, prices: Prices) -> Row:
