@@ -8,10 +8,11 @@ from msgspec.structs import replace
 from stretto.policies.scripted import Scripted
 from stretto.tasks import topology
 from stretto.tasks.agree import Agree, culprit, instance_of, own_fact
-from stretto.tasks.agree.oracle import blame
+from stretto.tasks.agree.oracle import blame, lies_told
 from stretto.tasks.agree.scripts import yardstick
 from stretto.tasks.agree.solve import agreed
 from stretto.tasks.conformance import check_task
+from stretto.tasks.faults import Blame
 from stretto.tasks.menus import size_of
 from stretto.tasks.nest import Nest
 from stretto.tasks.nest.oracle import exact
@@ -29,10 +30,10 @@ def mended(task, policies, trace, events):
     """The world in which all of these say what is so, one change after the other."""
     liar = culprit(task)
     for each in events:
-        event = trace.events[trace.columns.row[each]]
+        event = trace.events[trace.columns.row[each.id]]
         facts = {**event.attrs["facts"], str(liar): own_fact(task, liar)}
         honest = Replace(" ".join(facts.values()), {**event.attrs, "facts": facts})
-        trace = what_if(trace, each, honest, task=task, policies=policies).trace
+        trace = what_if(trace, event.id, honest, task=task, policies=policies).trace
     return trace
 
 
@@ -51,32 +52,33 @@ def test_the_blamed_events_set_right_set_the_outcome_right(problem, name):
             if found is None:
                 assert script == "greedy" or not harmed  # votes that tie without the lie: a coin
                 continue
-            assert found.event == found.events[0]
-            assert {event.partition("#")[0] for event in found.events} == {found.agent}
-            other = mended(task, policies, trace, found.events)
+            told = lies_told(task, trace)
+            assert found.event == told[0].id
+            assert {event.agent for event in told} == {found.agent}
+            other = mended(task, policies, trace, told)
             assert other.scores == clean.scores
             assert blame(task, other) is None
 
 
 def test_all_neighbours_are_lied_to_in_messages_of_their_own():
     task = Agree(members=5, topology="debate", fault="lie")
-    found = blame(task, run(task, scripts_of(task)["oracle"]))
-    assert len(found.events) == 4
+    assert len(lies_told(task, run(task, scripts_of(task)["oracle"]))) == 4
 
 
 def test_in_the_shared_memory_it_is_the_entry():
     task = Agree(members=5, topology="harness", fault="lie")
     trace = run(task, scripts_of(task)["oracle"])
-    (event,) = blame(task, trace).events
-    assert trace.events[trace.columns.row[event]].kind == "tool_result"
+    (event,) = lies_told(task, trace)
+    assert event.kind == "tool_result"
+    assert blame(task, trace) == Blame(event.agent, event.id)
 
 
 def test_who_believes_no_lie_is_not_misled():
     task = Agree(members=5, topology="debate", fault="lie")
     policies = scripts_of(task)["oracle"]
     trace = run(task, policies)
-    for event in blame(task, trace).events:  # nobody hears of it
-        trace = what_if(trace, event, Null(), task=task, policies=policies).trace
+    for event in lies_told(task, trace):  # nobody hears of it
+        trace = what_if(trace, event.id, Null(), task=task, policies=policies).trace
     assert blame(task, trace) is None
 
 

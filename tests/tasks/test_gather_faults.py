@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from stretto.policies.scripted import Scripted
+from stretto.tasks.faults import Blame
 from stretto.tasks.gather import Gather, flaw_of, instance_of
-from stretto.tasks.gather.blame import Blame, blame
+from stretto.tasks.gather.blame import blame
 from stretto.tasks.gather.instance import standing
 from stretto.tasks.gather.scripts import ROLES, scripts
 from stretto.tasks.scripts import everyone, offered

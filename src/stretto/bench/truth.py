@@ -5,11 +5,13 @@ has no exact value for is `None`: not scored, never 0.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
 
 from stretto.errors import StrettoError
+from stretto.tasks.exact import MESSAGES, PARALLEL, SERIAL, SHAPLEY, exact_function
 from stretto.team.protocols import Task
 from stretto.team.state import ROOT
 from stretto.trace import Trace
@@ -37,8 +39,11 @@ class Exact(Struct, frozen=True):
 
 def plans(task: Task) -> Plans:
     """How fast the instance can be solved; empty where its family does not know."""
-    found = _PLANS.get(task.spec["family"])
-    return found(task) if found else Plans()
+    family = task.spec["family"]
+    if family == "nest":
+        return _nest_plans(task)
+    serial, parallel = exact_function(SERIAL, family), exact_function(PARALLEL, family)
+    return Plans(serial and serial(task), parallel and partial(parallel, task))
 
 
 def exact(task: Task, trace: Trace) -> Exact:
@@ -46,11 +51,8 @@ def exact(task: Task, trace: Trace) -> Exact:
     family = task.spec["family"]
     if family == "nest":
         return _nest(task, trace)
-    messages, agents = _MESSAGES.get(family), _AGENTS.get(family)
-    return Exact(
-        messages(task, trace) if messages else None,
-        _spawned(agents(task, trace)) if agents else None,
-    )
+    messages = exact_function(MESSAGES, family)
+    return Exact(messages and messages(task, trace), _shapley(task, trace))
 
 
 def answer(task: Task, trace: Trace) -> str | None:
@@ -81,37 +83,6 @@ WRITES: Mapping[str, tuple[str, str, str]] = {
 """
 
 
-def _hops_plans(task: Any) -> Plans:
-    from stretto.tasks.hops import oracle as hops_oracle
-
-    return Plans(hops_oracle.work(task), lambda agents: hops_oracle.makespan(task, agents))
-
-
-def _gather_plans(task: Any) -> Plans:
-    """Reading alone: a lower bound on what a team of so many needs."""
-    from stretto.tasks.gather import READ_SECONDS, instance_of
-    from stretto.tasks.gather.oracle import optimal_reading
-
-    instance = instance_of(task)
-    return Plans(
-        None, lambda agents: optimal_reading(instance, max(agents, 1), READ_SECONDS).seconds
-    )
-
-
-def _repair_plans(task: Any) -> Plans:
-    from stretto.tasks.repair import LIST_SECONDS
-    from stretto.tasks.repair.oracle import least_seconds, work
-
-    return Plans(LIST_SECONDS + work(task), lambda agents: least_seconds(task, agents))
-
-
-def _agree_plans(task: Any) -> Plans:
-    """Nobody can do it alone; no team is done before the farthest input has come."""
-    from stretto.tasks.agree import rounds_needed
-
-    return Plans(None, lambda agents: float(rounds_needed(task)))
-
-
 def _nest_plans(task: Any) -> Plans:
     """The best schedule of its jobs' shortest times: a lower bound for a team of any size."""
     from stretto.tasks.nest.oracle import least_seconds
@@ -135,84 +106,11 @@ def _nest(task: Any, trace: Trace) -> Exact:
     return Exact(messages, agents)
 
 
-def _gather_agents(task: Any, trace: Trace) -> Values | None:
-    from stretto.tasks.gather.shapley import gather_shapley
-
-    try:
-        return gather_shapley(trace)
-    except StrettoError:  # two agents wrote one cell: their game has no closed form
-        return None
-
-
-def _hops_agents(task: Any, trace: Trace) -> Values | None:
-    """Of those whose reports named ends, where the question has one stage."""
-    from stretto.tasks.nest.oracle import hops_values
-
-    try:
-        return hops_values(task, trace) or None
-    except StrettoError:  # too many agents to enumerate
-        return None
-
-
-def _hops_messages(task: Any, trace: Trace) -> Values:
-    from stretto.tasks.hops.oracle import report_values
-
-    return report_values(task, trace)
-
-
-def _jury_messages(task: Any, trace: Trace) -> Values:
-    from stretto.tasks.jury.oracle import claim_values
-
-    return claim_values(task, trace)
-
-
-def _agree_messages(task: Any, trace: Trace) -> Values:
-    """Facts that a message told its reader first: more than none is worth something."""
-    from stretto.tasks.agree.oracle import new_facts
-
-    return {event: float(count) for event, count in new_facts(trace).items()}
-
-
-def _repair_messages(task: Any, trace: Trace) -> Values:
-    from stretto.tasks.repair.oracle import report_values
-
-    return report_values(task, trace)
-
-
-def _repair_agents(task: Any, trace: Trace) -> Values | None:
-    """Whoever repaired nothing is worth nothing."""
-    from stretto.tasks.repair.oracle import agent_values
-
-    try:
-        values = agent_values(task, trace)
-    except StrettoError:  # too many agents to enumerate
-        return None
-    workers = [agent.id for agent in trace.agents if agent.role == "worker"]
-    return {**dict.fromkeys(workers, 0.0), **values}
-
-
-def _spawned(values: Values | None) -> Values | None:
+def _shapley(task: Task, trace: Trace) -> Values | None:
     """The lead alone is no coalition: only those whom it sent are judged."""
-    if values is None:
+    finds = exact_function(SHAPLEY, task.spec["family"])
+    try:
+        values = finds and finds(task, trace)
+    except StrettoError:  # too many agents to enumerate, or two that wrote one cell
         return None
-    return {agent: value for agent, value in values.items() if agent != ROOT}
-
-
-_PLANS: Mapping[str, Callable[[Any], Plans]] = {
-    "agree": _agree_plans,
-    "gather": _gather_plans,
-    "hops": _hops_plans,
-    "nest": _nest_plans,
-    "repair": _repair_plans,
-}
-_MESSAGES: Mapping[str, Callable[[Any, Trace], Values | None]] = {
-    "agree": _agree_messages,
-    "hops": _hops_messages,
-    "jury": _jury_messages,
-    "repair": _repair_messages,
-}
-_AGENTS: Mapping[str, Callable[[Any, Trace], Values | None]] = {
-    "gather": _gather_agents,
-    "hops": _hops_agents,
-    "repair": _repair_agents,
-}
+    return values and {agent: value for agent, value in values.items() if agent != ROOT}

@@ -6,11 +6,12 @@
 | `verifier` | events | 1 or 0 for a tool result that says whether somebody `passed` | any |
 | `marginal` | agents | what the outcome owes to each | the families of `MARGINAL` |
 | `judge` | agents | what was judged of a question and of its answer | `exam` |
-| `serial_seconds` | team | seconds of the best serial plan | the families of `SERIAL` |
+| `serial_seconds` | team | seconds of the best serial plan | the families of `SERIAL_BOUND` |
 
 `format` is known of agents that decided or called, in a rollout of a task, or in an import that has
 results of tools or something malformed. What is recorded on a channel counts alone; these are
-computed only where it is not, and only when a reward asks.
+computed only where it is not, and only when a reward asks. The families are listed in
+`stretto.tasks.exact`.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,6 +21,7 @@ from stretto.errors import StrettoError
 from stretto.rewards import recorded
 from stretto.rewards.recorded import failed
 from stretto.tasks import build
+from stretto.tasks.exact import MARGINAL, SERIAL_BOUND, exact_function
 from stretto.trace import Event, Trace
 
 Values = Mapping[str, float]
@@ -92,7 +94,7 @@ def marginal(trace: Trace) -> Values | None:
     an outcome, and where the oracle cannot say: too many agents, two that wrote one cell, or a file
     with other attributes than the task writes.
     """
-    finds = MARGINAL.get(_family(trace))
+    finds = exact_function(MARGINAL, _family(trace))
     if finds is None or trace.reward("outcome") is None:
         return None
     try:
@@ -113,7 +115,7 @@ def judge(trace: Trace) -> Values | None:
 
 def serial_seconds(trace: Trace) -> float | None:
     """Seconds of the best serial plan; `None` for a family whose plan is not known."""
-    finds = SERIAL.get(_family(trace))
+    finds = exact_function(SERIAL_BOUND, _family(trace))
     try:
         return None if finds is None else finds(build(trace.spec))
     except StrettoError:
@@ -124,73 +126,6 @@ def _family(trace: Trace) -> str:
     return str(trace.spec.get("family", ""))
 
 
-def _fanout_parts(task: Any, trace: Trace) -> Values:
-    from stretto.tasks.games.fanout import agent_leave_one_out
-
-    return agent_leave_one_out(task, trace)
-
-
-def _gather_parts(task: Any, trace: Trace) -> Values:
-    from stretto.tasks.gather.shapley import gather_shapley
-
-    return gather_shapley(trace)
-
-
-def _hops_parts(task: Any, trace: Trace) -> Values | None:
-    """Where the question has one stage, and somebody has reported."""
-    from stretto.tasks.nest.oracle import hops_values
-
-    return hops_values(task, trace) or None
-
-
-def _proxies_parts(task: Any, trace: Trace) -> Values:
-    from stretto.tasks.games.proxies import agent_leave_one_out
-
-    return agent_leave_one_out(task, trace)
-
-
-def _repair_parts(task: Any, trace: Trace) -> Values:
-    from stretto.tasks.repair.oracle import agent_values
-
-    return agent_values(task, trace)
-
-
-def _gather_seconds(task: Any) -> float:
-    """The least reading that fills the table rightly, one document after another.
-
-    Searching and writing are left out, so the speed-up is told too small, never too large.
-    """
-    from stretto.tasks.gather import instance_of
-    from stretto.tasks.gather.oracle import optimal_reading
-
-    return optimal_reading(instance_of(task), 1, task.harness.tools["read"].latency).seconds
-
-
-def _hops_seconds(task: Any) -> float:
-    from stretto.tasks.hops.oracle import work
-
-    return work(task)
-
-
-def _repair_seconds(task: Any) -> float:
-    from stretto.tasks.repair import LIST_SECONDS
-    from stretto.tasks.repair.oracle import work
-
-    return LIST_SECONDS + work(task)
-
-
-MARGINAL: Mapping[str, Callable[[Any, Trace], Values | None]] = {
-    "fanout": _fanout_parts,
-    "gather": _gather_parts,
-    "hops": _hops_parts,
-    "proxies": _proxies_parts,
-    "repair": _repair_parts,
-}
-SERIAL: Mapping[str, Callable[[Any], float]] = {
-    "gather": _gather_seconds,
-    "hops": _hops_seconds,
-    "repair": _repair_seconds,
-}
 AGENTS: Mapping[str, Callable[[Trace], Values | None]] = {
     "format": well_formed,
     "judge": judge,

@@ -58,5 +58,10 @@ def family_of(name: Any) -> type[Struct]:
     if not isinstance(name, str) or name not in FAMILIES:
         what = f'no task family "{name}"' if name is not None else "no task family is named"
         raise StrettoError(what, "task.family", did_you_mean(str(name), FAMILIES))
-    module, _, struct = FAMILIES[name].partition(":")
-    return getattr(import_module(module), struct)
+    return imported(FAMILIES[name])
+
+
+def imported(home: str) -> Any:
+    """What is called so in its module, as in `module:name`."""
+    module, _, name = home.partition(":")
+    return getattr(import_module(module), name)

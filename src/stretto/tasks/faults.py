@@ -1,13 +1,22 @@
-"""Which faults a family can plant, as the type of its parameter `fault` says."""
+"""Which faults a family can plant, as the type of its parameter `fault` says; who is to blame."""
 
 from functools import cache
 from typing import Any, get_args, get_type_hints
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from stretto.errors import StrettoError
 from stretto.tasks import family_of
 from stretto.team.protocols import Task
+
+
+class Blame(Struct, frozen=True):
+    """Whose mistake or lie was decisive."""
+
+    agent: str
+    event: str
+    """Id of the event without whose error the outcome would be right."""
 
 
 @cache

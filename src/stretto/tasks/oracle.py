@@ -1,12 +1,12 @@
 """What a task with computable truth offers: its optimum, and the exact value of any policy."""
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stretto.tasks import imported
 from stretto.team.protocols import Ask, Choice, Policy, Task
 
 Probabilities = Sequence[NDArray[np.float64]]
@@ -81,5 +81,4 @@ def oracle_of(task: Task) -> Oracle | None:
     home = ORACLES.get(task.spec["family"])
     if home is None:
         return None
-    module, _, function = home.partition(":")
-    return getattr(import_module(module), function)(task)
+    return imported(home)(task)

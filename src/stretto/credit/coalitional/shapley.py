@@ -15,7 +15,6 @@ Larger teams: `sampled_shapley`. Where the task knows its own value in closed fo
 """
 
 from collections.abc import Callable, Mapping
-from importlib import import_module
 
 from stretto.credit.coalitional.agent_table import credit_agents
 from stretto.credit.coalitional.coalitions import Coalitions, Intervention
@@ -24,6 +23,7 @@ from stretto.credit.coalitional.unions import exact, flat
 from stretto.credit.setup import Setup
 from stretto.credit.table import Credit, Group, outcome_reward
 from stretto.rewards.outcome import outcome
+from stretto.tasks import imported
 from stretto.trace import Trace
 
 MOST_PLAYERS = 12
@@ -68,5 +68,4 @@ def _closed_form(trace: Trace) -> Callable[[Trace], Mapping[str, float]] | None:
     home = CLOSED.get(trace.spec.get("family", ""))
     if home is None:
         return None
-    module, _, function = home.partition(":")
-    return getattr(import_module(module), function)
+    return imported(home)

@@ -22,9 +22,10 @@ from stretto.tasks.agree import (
     rounds_needed,
 )
 from stretto.tasks.agree.solve import agreed
+from stretto.tasks.faults import Blame
 from stretto.tasks.games.coalitions import shapley
 from stretto.team.interventions import is_void
-from stretto.trace import Trace
+from stretto.trace import Event, Trace
 
 MOST_PLAYERS = 14
 """Most members whose Shapley values are enumerated."""
@@ -40,21 +41,15 @@ class Bounds(Struct, frozen=True):
     """One-way messages; with a shared memory, entries."""
 
 
-class Blame(Struct, frozen=True):
-    """Whose lie was decisive."""
-
-    agent: str
-    event: str
-    """The first of `events`."""
-    events: tuple[str, ...]
-    """Ids of all messages, or entries in the memory, by which it was told first-hand: with honest
-    ones in the place of all of them, whoever was misled is right."""
-
-
 def bounds(task: Agree) -> Bounds:
     """Least rounds and least messages; no run in which all know everything has fewer."""
     entries = task.members if task.topology == "harness" else 2 * task.members - 2
     return Bounds(rounds_needed(task), entries)
+
+
+def least_seconds(task: Agree, agents: int) -> float:
+    """No team of any size is done before the farthest input has come."""
+    return float(rounds_needed(task))
 
 
 def member_values(task: Agree) -> NDArray[np.float64]:
@@ -97,6 +92,11 @@ def new_facts(trace: Trace) -> dict[str, int]:
     return found
 
 
+def message_values(task: Agree, trace: Trace) -> dict[str, float]:
+    """Facts that each message told its reader first: more than none is worth something."""
+    return {event: float(count) for event, count in new_facts(trace).items()}
+
+
 def _numbers(trace: Trace) -> dict[str, int]:
     """Member, as the trace calls it, to its number."""
     return {
@@ -107,25 +107,31 @@ def _numbers(trace: Trace) -> dict[str, int]:
 
 
 def blame(task: Agree, trace: Trace) -> Blame | None:
-    """Who told the planted lie, and in which events; `None` where it misled nobody.
+    """Who told the planted lie, and in which event first; `None` where it misled nobody.
 
     Exact: somebody committed to what follows from what it had heard, that is wrong, and with the
     truth in the place of the lie only what is right follows. Who reckons wrongly was not misled.
+    With the truth in the place of all `lies_told`, whoever was misled is right.
     """
-    if task.fault is None:
+    told = lies_told(task, trace)
+    if not told or not _misled(task, trace, culprit(task)):
         return None
+    return Blame(told[0].agent, told[0].id)
+
+
+def lies_told(task: Agree, trace: Trace) -> list[Event]:
+    """All messages, or entries in the memory, that tell the planted lie first-hand."""
+    if task.fault is None:
+        return []
     liar, lie = culprit(task), lie_of(task)
     numbers = _numbers(trace)
-    told = [
+    return [
         event
         for event in trace.events
         if numbers.get(event.agent) == liar
         and (event.kind, event.tool) in (("message", None), ("tool_result", "memory.write"))
         and event.attrs.get("facts", {}).get(str(liar)) == lie
     ]
-    if not told or not _misled(task, trace, liar):
-        return None
-    return Blame(told[0].agent, told[0].id, tuple(event.id for event in told))
 
 
 def _misled(task: Agree, trace: Trace, liar: int) -> bool:

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from msgspec import Struct
 from numpy.typing import NDArray
 
 from stretto.policies.softmax import Softmax
 from stretto.tasks.games.game import Game
-from stretto.tasks.games.tree import Chance, Decide, End, Node, State, keep, moves_of
+from stretto.tasks.games.tree import Chance, Decide, End, HistoryRules, Node, State, asked, moves_of
 from stretto.tasks.parameters import require
 from stretto.tasks.words import number_word
 from stretto.team.noise import key_of, uniform
@@ -32,7 +31,7 @@ from stretto.team.protocols import (
     ToolSpec,
 )
 from stretto.team.state import ROOT, AgentState, Team
-from stretto.trace import Event, content_hash
+from stretto.trace import Event
 
 Floats = NDArray[np.float64]
 ALONE, SPAWN = 0, 1
@@ -143,11 +142,10 @@ HARNESS = Harness(
 )
 
 
-class BranchRules(Struct, frozen=True):
+class BranchRules(HistoryRules, frozen=True):
     """States: the start, a context, an attempt of one arm, its result, the end."""
 
     game: Branch
-    start: tuple[()] = ()
 
     def node(self, state: State) -> Node:
         """What the length of a state says."""
@@ -168,19 +166,11 @@ class BranchRules(Struct, frozen=True):
             case _:
                 raise AssertionError(state)
 
-    def after(self, state: State, move: int) -> State:
-        """Every move is kept."""
-        return keep(state, move)
-
     def outcome(self, state: State, event: Event) -> int | None:
         """The first decision shows the context, the tool whether it is solved."""
         if state == ():
-            return None if event.decision is None else self._context(event.decision.observation)
+            return asked(event, map(choice_at, range(len(self.game.alone))))
         return int(bool(event.attrs.get("solved"))) if event.kind == "tool_result" else None
-
-    def _context(self, observation: str | None) -> int | None:
-        seen = (content_hash(choice_at(x).observation) for x in range(len(self.game.alone)))
-        return next((x for x, reference in enumerate(seen) if reference == observation), None)
 
 
 def spawn_effects(game: Branch) -> Floats:

@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from msgspec import Struct
-
 from stretto.tasks.games.game import Game
-from stretto.tasks.games.tree import Chance, Decide, End, Node, State, keep, moves_of
+from stretto.tasks.games.tree import Chance, Decide, End, HistoryRules, Node, State, moves_of
 from stretto.tasks.parameters import require
 from stretto.team.noise import uniform
 from stretto.team.protocols import (
@@ -210,11 +208,10 @@ def harness_of(grader: str) -> Harness:
     )
 
 
-class ExamRules(Struct, frozen=True):
+class ExamRules(HistoryRules, frozen=True):
     """States: every move so far; what follows a bluff or a ramble without a tool is a move, too."""
 
     game: Exam
-    start: tuple[()] = ()
 
     def node(self, state: State) -> Node:
         """What the length of a state says."""
@@ -241,11 +238,11 @@ class ExamRules(Struct, frozen=True):
                 raise AssertionError(state)
 
     def after(self, state: State, move: int) -> State:
-        """Every move is kept."""
-        count = len(moves_of(state))
-        if count == 1 and move != WORK:
-            return keep(state, move, 0)
-        return keep(state, move, 1) if count == 4 and move == RAMBLE else keep(state, move)
+        """Every move is kept; a bluff is wrong and a ramble passes without a tool."""
+        moves = moves_of(state)
+        if len(moves) == 1 and move != WORK:
+            return (*moves, move, 0)
+        return (*moves, move, 1) if len(moves) == 4 and move == RAMBLE else (*moves, move)
 
     def outcome(self, state: State, event: Event) -> int | None:
         """Whether the attempt is right, whether the mark passes it."""

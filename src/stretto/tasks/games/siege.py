@@ -10,10 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from msgspec import Struct
-
 from stretto.tasks.games.game import Game
-from stretto.tasks.games.tree import Chance, Decide, End, Node, State, keep, moves_of
+from stretto.tasks.games.tree import Chance, Decide, End, HistoryRules, Node, State, asked, moves_of
 from stretto.tasks.parameters import require
 from stretto.team.noise import key_of, uniform
 from stretto.team.protocols import (
@@ -28,7 +26,7 @@ from stretto.team.protocols import (
     ToolSpec,
 )
 from stretto.team.state import ROOT, AgentState, Team
-from stretto.trace import Event, content_hash
+from stretto.trace import Event
 
 HELP = 0
 """Place of the candidate."""
@@ -160,11 +158,10 @@ HARNESS = Harness(
 )
 
 
-class SiegeRules(Struct, frozen=True):
+class SiegeRules(HistoryRules, frozen=True):
     """States: every move so far."""
 
     game: Siege
-    start: tuple[()] = ()
 
     def node(self, state: State) -> Node:
         """What the length of a state says."""
@@ -186,14 +183,8 @@ class SiegeRules(Struct, frozen=True):
             case _:
                 raise AssertionError(state)
 
-    def after(self, state: State, move: int) -> State:
-        """Every move is kept."""
-        return keep(state, move)
-
     def outcome(self, state: State, event: Event) -> int | None:
         """The first decision shows the request, the screen whether it warns."""
         if state == ():
-            seen = event.decision.observation if event.decision else None
-            harm = (content_hash(request_at(each).observation) for each in (False, True))
-            return next((place for place, known in enumerate(harm) if known == seen), None)
+            return asked(event, map(request_at, (False, True)))
         return int(bool(event.attrs.get("alarm"))) if event.kind == "tool_result" else None

@@ -19,7 +19,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from stretto.tasks.games.game import Game
-from stretto.tasks.games.tree import Chance, Decide, End, Node, State, moves_of
+from stretto.tasks.games.tree import Chance, Decide, End, Node, State, asked, moves_of
 from stretto.tasks.parameters import require
 from stretto.tasks.words import number_word
 from stretto.team.noise import key_of, uniform
@@ -35,7 +35,7 @@ from stretto.team.protocols import (
     ToolSpec,
 )
 from stretto.team.state import ROOT, AgentState, Team
-from stretto.trace import Event, content_hash
+from stretto.trace import Event
 
 Floats = NDArray[np.float64]
 
@@ -224,7 +224,7 @@ class StragglersRules(Struct, frozen=True):
     def outcome(self, state: State, event: Event) -> int | None:
         """The first decision shows the difficulty, the tool what became of a piece of work."""
         if state == ():
-            return None if event.decision is None else self._difficulty(event.decision.observation)
+            return asked(event, map(choice_at, range(len(self.game.alone))))
         if event.kind != "tool_result" or event.tool != "work":
             return None
         return 2 * bool(event.attrs.get("late")) + bool(event.attrs.get("success"))
@@ -239,10 +239,6 @@ class StragglersRules(Struct, frozen=True):
         return tuple(
             when * how for when in (in_time, 1 - in_time) for how in (1 - success, success)
         )
-
-    def _difficulty(self, observation: str | None) -> int | None:
-        seen = (content_hash(choice_at(x).observation) for x in range(len(self.game.alone)))
-        return next((x for x, reference in enumerate(seen) if reference == observation), None)
 
 
 def _in_time(game: Stragglers, difficulty: int, arm: int) -> float:

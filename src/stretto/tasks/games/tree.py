@@ -4,7 +4,7 @@ A position is a decision, a draw of chance, or an end. Positions that are reache
 and go on alike are one state. Decisions that fall at one time follow in the order of the record.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -114,9 +114,24 @@ def moves_of(state: State) -> tuple[int, ...]:
     return state
 
 
-def keep(state: State, *moves: int) -> State:
-    """Where moves lead, in a game whose states are every move so far."""
-    return (*moves_of(state), *moves)
+class HistoryRules(Struct, frozen=True):
+    """What games answer alike whose states are every move so far."""
+
+    @property
+    def start(self) -> State:
+        """No move yet."""
+        return ()
+
+    def after(self, state: State, move: int) -> State:
+        """Every move is kept."""
+        return (*moves_of(state), move)
+
+
+def asked(event: Event, choices: Iterable[Choice]) -> int | None:
+    """Place of the choice whose observation a decision saw; `None` for no decision, or another."""
+    seen = event.decision.observation if event.decision else None
+    places = (place for place, each in enumerate(choices) if _hash(each.observation) == seen)
+    return next(places, None)
 
 
 def walk(rules: Rules, trace: Trace) -> list[State]:

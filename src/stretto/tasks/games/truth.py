@@ -9,13 +9,13 @@ summed over the states `h` that read alike (Sutton et al., NeurIPS 1999, policy 
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import cached_property
-from importlib import import_module
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stretto.errors import StrettoError, did_you_mean
 from stretto.policies.softmax import Situation
+from stretto.tasks import imported
 from stretto.tasks.games.tree import Chance, Decide, End, Rules, State, explore, walk
 from stretto.team.protocols import Ask, Policy, Task
 from stretto.trace import Trace
@@ -45,8 +45,7 @@ def rules_of(task: Task) -> Rules:
     if family not in RULES:
         hint = did_you_mean(family, RULES)
         raise StrettoError(f'no exact truth is known for the family "{family}"', hint=hint)
-    module, _, name = RULES[family].partition(":")
-    return getattr(import_module(module), name)(task)
+    return imported(RULES[family])(task)
 
 
 def truth_of(task: Task, policies: Mapping[str, Policy], channel: str = "outcome") -> "Truth":

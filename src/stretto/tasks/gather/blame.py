@@ -1,17 +1,8 @@
 """Whose error was decisive in a faulty episode of `gather`."""
 
-from msgspec import Struct
-
+from stretto.tasks.faults import Blame
 from stretto.tasks.gather import Gather, flaw_of
 from stretto.trace import Event, Trace
-
-
-class Blame(Struct, frozen=True):
-    """Whose error was decisive."""
-
-    agent: str
-    event: str
-    """Id of the tool result without whose error the cell would be right."""
 
 
 def blame(task: Gather, trace: Trace) -> Blame | None:

@@ -63,7 +63,11 @@ def gather_shapley(trace: Trace) -> Mapping[str, float]:
     parameters = dict(trace.spec)
     if parameters.pop("family", None) != "gather":
         raise StrettoError("the trace is not one of gather", trace.id)
-    task = Gather(**parameters)
+    return agent_values(Gather(**parameters), trace)
+
+
+def agent_values(task: Gather, trace: Trace) -> Mapping[str, float]:
+    """The same, of a trace of this task."""
     own = shares_of(trace, task)
     spawned = [agent for agent in trace.agents if agent.id != ROOT]
     workers = [agent.id for agent in spawned]

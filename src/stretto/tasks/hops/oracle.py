@@ -24,6 +24,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from stretto.errors import StrettoError
+from stretto.tasks.faults import Blame
 from stretto.tasks.games.coalitions import shapley
 from stretto.tasks.hops import LOOK_SECONDS, Hops, faulty_fact, instance_of
 from stretto.tasks.hops.instance import Instance
@@ -51,14 +52,6 @@ class Plan(Struct, frozen=True):
     """Virtual seconds that it takes."""
     utility: float
     """1 minus the price of agents and seconds."""
-
-
-class Blame(Struct, frozen=True):
-    """Whose mistake was decisive."""
-
-    agent: str
-    event: str
-    """Id of the event without whose error the answer would be right."""
 
 
 def work(task: Hops) -> float:
@@ -176,6 +169,22 @@ def agent_values(task: Hops, stage: int, owners: Mapping[int, str]) -> dict[str,
     ]
     values: NDArray[np.float64] = shapley(np.array(game))
     return dict(zip(players, values.tolist(), strict=True))
+
+
+def reporter_values(task: Hops, trace: Trace) -> Mapping[str, float] | None:
+    """Shapley value of every agent whose report named ends.
+
+    `None` where the question has more than one stage, and for nobody or too many to enumerate.
+    """
+    owners = {
+        int(branch): event.agent
+        for event in trace.events
+        if event.kind == "return" and not is_void(event)
+        for branch in event.attrs.get("ends", {})
+    }
+    if task.stages > 1 or not 1 <= len(set(owners.values())) <= MOST_PLAYERS:
+        return None
+    return agent_values(task, 0, owners)
 
 
 def blame(task: Hops, trace: Trace) -> Blame | None:

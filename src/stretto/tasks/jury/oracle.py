@@ -8,21 +8,12 @@ luck of a single case in `jury.luck`.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from msgspec import Struct
-
+from stretto.tasks.faults import Blame
 from stretto.tasks.jury import COLOURS, Jury, case_of
 from stretto.tasks.jury.evidence import Floats, Sign, chances
 from stretto.tasks.topology import WORKER
 from stretto.team.state import ROOT
 from stretto.trace import Event, Trace
-
-
-class Blame(Struct, frozen=True):
-    """Whose lie was decisive."""
-
-    agent: str
-    event: str
-    """Id of the report that would turn the best vote right if it were honest."""
 
 
 def posterior(task: Jury, claims: Mapping[int, int]) -> Floats:

@@ -18,10 +18,9 @@ from stretto.errors import StrettoError
 from stretto.garbage import paused_collector
 from stretto.tasks.agree import Agree
 from stretto.tasks.agree import oracle as agree_oracle
-from stretto.tasks.gather import READ_SECONDS, Gather, instance_of
 from stretto.tasks.gather import blame as gather_blame
-from stretto.tasks.gather.oracle import optimal_reading
-from stretto.tasks.gather.shapley import gather_shapley
+from stretto.tasks.gather.reading import least_reading
+from stretto.tasks.gather.shapley import agent_values as gather_values
 from stretto.tasks.hops import Hops
 from stretto.tasks.hops import oracle as hops_oracle
 from stretto.tasks.jury import Jury
@@ -238,7 +237,9 @@ def _trace(
 def agent_values(job: Job) -> Mapping[str, float]:
     """Shapley value of each agent of a job, by its path within the job; empty where unknown."""
     values = _AGENTS.get(_family(job))
-    return values(job.leaf.task, job.trace) if values and job.leaf.end is not None else {}
+    if values is None or job.leaf.end is None:
+        return {}
+    return values(job.leaf.task, job.trace) or {}
 
 
 def message_values(job: Job) -> Mapping[str, float]:
@@ -275,23 +276,6 @@ def _family(job: Job) -> str:
     return job.trace.spec["family"]
 
 
-def _reading_seconds(task: Gather) -> float:
-    return optimal_reading(instance_of(task), task.workers, READ_SECONDS).seconds
-
-
-def hops_values(task: Hops, trace: Trace) -> Mapping[str, float]:
-    """Of those whose reports named ends, where the question has one stage and they are few."""
-    owners = {
-        int(branch): event.agent
-        for event in trace.events
-        if event.kind == "return" and not is_void(event)
-        for branch in event.attrs.get("ends", {})
-    }
-    if task.stages > 1 or len(set(owners.values())) > hops_oracle.MOST_PLAYERS:
-        return {}
-    return hops_oracle.agent_values(task, 0, owners)
-
-
 def _repair_values(task: Repair, trace: Trace) -> Mapping[str, float]:
     """Of those who repaired something, where the agents are few."""
     few = len(trace.agents) <= repair_oracle.MOST_PLAYERS
@@ -326,15 +310,15 @@ def _jury_blame(task: Jury, trace: Trace) -> Any:
 
 
 _SECONDS: Mapping[str, Callable[[Any], float]] = {
-    "gather": _reading_seconds,
+    "gather": lambda task: least_reading(task, task.workers),
     "hops": lambda task: hops_oracle.makespan(task, task.width),
     "repair": repair_oracle.quick_bound,
 }
 """Family to a lower bound on the time that any team needs."""
-_AGENTS: Mapping[str, Callable[[Any, Trace], Mapping[str, float]]] = {
+_AGENTS: Mapping[str, Callable[[Any, Trace], Mapping[str, float] | None]] = {
     "agree": _member_values,
-    "gather": lambda task, trace: gather_shapley(trace),
-    "hops": hops_values,
+    "gather": gather_values,
+    "hops": hops_oracle.reporter_values,
     "jury": _witness_values,
     "nest": lambda task, trace: exact(task, trace).agents,
     "repair": _repair_values,

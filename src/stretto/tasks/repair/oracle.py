@@ -22,13 +22,14 @@ from itertools import chain, combinations
 from math import ceil
 
 import numpy as np
-from msgspec import Struct
 
 from stretto.errors import StrettoError
+from stretto.tasks.faults import Blame
 from stretto.tasks.games.coalitions import shapley
 from stretto.tasks.gather.oracle import Makespan
 from stretto.tasks.repair import EDIT_SECONDS, LIST_SECONDS, READ_SECONDS, Repair, instance_of
 from stretto.tasks.repair.instance import HIDDEN, VISIBLE, Instance, changed, overfitted
+from stretto.tasks.topology import WORKER
 from stretto.team.state import ROOT
 from stretto.trace import Event, Trace
 
@@ -40,14 +41,6 @@ SEARCH_STATES = 200_000
 """Most states that a search visits."""
 MOST_PLAYERS = 12
 """Most agents whose Shapley values, and most faults whose toggles, are enumerated."""
-
-
-class Blame(Struct, frozen=True):
-    """Whose mistake was decisive."""
-
-    agent: str
-    event: str
-    """Id of the event without whose error the package would be right."""
 
 
 def jobs(task: Repair) -> dict[str, float]:
@@ -73,6 +66,11 @@ def work(task: Repair) -> float:
     return sum(_alone(instance, name) for name in instance.failing)
 
 
+def serial_seconds(task: Repair) -> float:
+    """`T*_serial`: the list, then all jobs by one agent alone."""
+    return LIST_SECONDS + work(task)
+
+
 def span(task: Repair) -> float:
     """Seconds of the longest chain of jobs that wait for each other: `T_∞`."""
     lengths, before = _graph(task)
@@ -87,7 +85,7 @@ def least_seconds(task: Repair, agents: int) -> float:
     `best_schedule` is not certified; there a lower bound.
     """
     if agents <= 1 and task.topology != "harness":
-        return LIST_SECONDS + work(task)
+        return serial_seconds(task)
     abreast = max(1, min(agents - 1, task.workers))
     best = best_schedule(task, abreast)
     if best.certified:
@@ -237,6 +235,12 @@ def agent_values(task: Repair, trace: Trace) -> dict[str, float]:
         for mask in range(1 << len(players))
     ]
     return dict(zip(players, shapley(np.array(game)).tolist(), strict=True))
+
+
+def worker_values(task: Repair, trace: Trace) -> dict[str, float]:
+    """As `agent_values`, and 0 of every worker that repaired nothing."""
+    workers = [agent.id for agent in trace.agents if agent.role == WORKER]
+    return {**dict.fromkeys(workers, 0.0), **agent_values(task, trace)}
 
 
 def merge_conflicts(trace: Trace) -> int:

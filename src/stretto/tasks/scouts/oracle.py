@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 
 import numpy as np
-from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from stretto.tasks.faults import Blame
 from stretto.tasks.oracle import Probabilities
 from stretto.tasks.scouts import COLOURS, Scouts, choice_at, sizes_at, told
 from stretto.tasks.scouts.lattice import (
@@ -196,14 +196,6 @@ class ScoutsOracle:
 
     def _shares(self, table: Floats, asked: int) -> Floats:
         return table[self._index(asked), : 1 + len(sizes_at(self._game, asked))].T
-
-
-class Blame(Struct, frozen=True):
-    """Whose lie was decisive."""
-
-    agent: str
-    event: str
-    """Id of the report that would have made the answer right if it were honest."""
 
 
 def looks(trace: Trace) -> Mapping[str, str]:
