@@ -68,6 +68,17 @@ def test_a_loop_is_named_in_the_direction_of_its_edges(edges, loop):
         assert set(pairwise(named)) == set(pairwise(loop.split(" → ")))
 
 
+def test_a_long_loop_is_named_by_both_ends_and_at_once():
+    ids = [f"e{row}" for row in range(30_000)]
+    looped = trace(*map(event, ids), edges=[*chain(*ids), (ids[-1], ids[0])])
+    with pytest.raises(StrettoError) as error:
+        topological_order(looped)
+    named = error.value.what.partition(": ")[2].split(" → ")
+    assert len(named) == 12
+    assert named[0] == named[-1]
+    assert named[9] == f"… {30_001 - 11} more …"
+
+
 def test_ancestors_and_cone_by_hand():
     assert ancestors(DIAMOND, "d") == {"a", "b", "c"}
     assert ancestors(DIAMOND, "a") == ancestors(DIAMOND, "f") == set()

@@ -1,10 +1,13 @@
 """Hashes of ids: equal for equal ids, however they are read, and different for others."""
 
+import random
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stretto import hashing
 from stretto.hashing import LONG, UNKNOWN, find_rows, hashes, id_hashes
 
 from .strategies import examples
@@ -45,6 +48,17 @@ def test_every_letter_counts_at_every_length(length):
 def test_a_million_ids_have_a_million_hashes(name):
     found = id_hashes([name.format(row % 300, row // 300) for row in range(1_000_000)])
     assert len(np.unique(found)) == len(found)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_factor_confuses_ids_that_differ_in_two_pieces(monkeypatch, seed):
+    """What differs in the eighth byte must not be undone by a later one."""
+    bad = (0x2765C62F8E77C41F, 0x28E736A0C76A3361)  # which a weaker mixing confused
+    factor = bad[seed] if seed < len(bad) else random.Random(seed).getrandbits(63) | 1
+    monkeypatch.setattr(hashing, "_FACTOR", np.uint64(factor))
+    for name in ("agent-{0:02}/e{1:06}", "workers{2}-ev{1:05}", "{1:06}-{0:02}-{1:06}"):
+        found = id_hashes([name.format(row % 50, row, row % 10) for row in range(100_000)])
+        assert len(np.unique(found)) == len(found)
 
 
 def test_no_id_has_no_hash():

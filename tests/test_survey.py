@@ -139,7 +139,11 @@ def test_an_agent_has_the_role_of_its_first_event_and_others_say_theirs():
         ("return", "b", "worker", None),
     )
     given = read(document)
-    assert given.agents == (Agent(id="a", role="lead"), Agent(id="b"))
+    silent = {"survey_silent": True}
+    assert given.agents == (
+        Agent(id="a", role="lead"),
+        Agent(id="b", role="worker", attrs=silent),
+    )
     roles = [each.attrs.get("role", "own") for each in given.events]
     assert roles == ["own", "own", "judge", None, "own", "worker"]
     assert to_survey(given) == document
@@ -150,6 +154,20 @@ def test_the_role_of_a_spawn_is_not_that_of_the_spawner():
     given = read(document)
     assert given.agents == (Agent(id="a", role="lead"),)
     assert [each.attrs for each in given.events] == [{"role": "worker"}, {}]
+    assert to_survey(given) == document
+
+
+def test_an_agent_whose_events_say_no_role_has_that_of_its_spawn():
+    document = happened(
+        ("message", "a", "lead", None),
+        ("spawn", "a", "worker", "b"),
+        ("return", "b", None, None),
+        ("return", "b", "judge", None),
+    )
+    given = read(document)
+    worker = Agent(id="b", role="worker", parent="a", attrs={"survey_silent": True})
+    assert given.agents == (Agent(id="a", role="lead"), worker)
+    assert [each.attrs for each in given.events[2:]] == [{}, {"role": "judge"}]
     assert to_survey(given) == document
 
 
@@ -200,6 +218,7 @@ def test_unknown_types_and_labels_are_kept():
         ({"task_id": 3}, "f.json: task_id", "expected `str`"),
         ({"events": []}, "f.json: events", "length >= 1"),
         ({"rewards": {"team": "high"}}, "f.json: rewards[...]", "expected `float`"),
+        ({"rewards": {"": 1}}, "f.json: rewards", "length >= 1"),
         ({"rewards": {"team": None}}, "f.json: rewards[...]", "expected `float`"),
         ({"edges": [{"src": "e", "dst": "e"}]}, "f.json: edges[0]", "missing required field"),
         ({"verdict": 1}, "f.json: document", "unknown field `verdict`"),
@@ -231,6 +250,19 @@ def test_a_bad_event_is_told_with_its_place_and_field(change, where):
     with pytest.raises(StrettoError) as error:
         read({**SMALL, "events": [*SMALL["events"], second]})
     assert error.value.where == where
+
+
+def test_a_role_of_null_is_none():
+    event = {**SMALL["events"][0], "type": "return"}
+    assert read({**SMALL, "events": [{**event, "role": None}]}) == read(
+        {**SMALL, "events": [{name: value for name, value in event.items() if name != "role"}]}
+    )
+
+
+def test_a_field_of_ours_that_somebody_else_wrote_is_no_loss_in_silence():
+    event = {**SMALL["events"][0], "stretto": {"foo": 1}}
+    with pytest.raises(StrettoError, match="unknown field `foo`"):
+        read({**SMALL, "events": [event]})
 
 
 def test_an_evidence_that_does_not_exist_is_refused():

@@ -45,6 +45,12 @@ def test_a_loop_cannot_be_looked_for_along_an_edge_to_nowhere():
         find_loop(trace(event("0#0"), edges=[("0#0", "0#9")]))
 
 
+def test_a_long_id_is_told_by_both_ends():
+    given = trace(event("a" * 5000), edges=[("a" * 5000, "b" * 5000)])
+    (problem,) = problems(given)
+    assert problem.what == f'no event "{"b" * 40}…{"b" * 40}"'
+
+
 def test_what_is_kept_with_a_trace_does_not_reach_its_changed_copies():
     """A check keeps what it found out; another trace must not inherit it."""
     assert find_loop(SOUND) is None

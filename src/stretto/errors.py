@@ -10,6 +10,9 @@ from difflib import get_close_matches
 MOST_NAMES = 20
 """Known names that an error lists."""
 
+MOST_LETTERS = 80
+"""Letters of a name that an error shows."""
+
 
 class StrettoError(Exception):
     """A mistake in the input, the configuration or the surroundings, told in one line."""
@@ -44,3 +47,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
         return f'did you mean "{folded[close[0]]}"?'
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     return f"known: {', '.join(names[:MOST_NAMES])}{more}"
+
+
+def short(name: str) -> str:
+    """A name as an error shows it: of a long one both ends."""
+    half = MOST_LETTERS // 2
+    return name if len(name) <= MOST_LETTERS else f"{name[:half]}…{name[-half:]}"

@@ -9,8 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from stretto.columns import NONE, SEVERAL, Columns, Floats, Ints, Parents
-from stretto.errors import StrettoError
+from stretto.errors import StrettoError, short
 from stretto.trace import Trace
+
+MOST_NAMED = 12
+"""Events of a loop that an error names."""
 
 
 @dataclass(frozen=True)
@@ -165,9 +168,13 @@ def _name_loop(trace: Trace, missing: Sequence[int]) -> str:
     """Walk backwards among the events that were never free until one comes up again."""
     parents = trace.columns.parents
     stuck = {row for row, count in enumerate(missing) if count}
-    walk = [min(stuck)]
-    while walk[-1] not in walk[:-1]:
-        causes = parents.source[parents.offsets[walk[-1]] : parents.offsets[walk[-1] + 1]]
-        walk.append(next(int(row) for row in causes if int(row) in stuck))
-    loop = reversed(walk[walk.index(walk[-1]) :])
-    return " → ".join(trace.events[row].id for row in loop)
+    row, place = min(stuck), dict[int, int]()
+    while row not in place:
+        place[row] = len(place)
+        causes = parents.source[parents.offsets[row] : parents.offsets[row + 1]].tolist()
+        row = next(cause for cause in causes if cause in stuck)
+    loop = [row, *reversed(list(place)[place[row] :])]
+    names = [short(trace.events[each].id) for each in loop]
+    if len(names) > MOST_NAMED:
+        names[MOST_NAMED - 3 : -2] = [f"… {len(names) - MOST_NAMED + 1} more …"]
+    return " → ".join(names)

@@ -53,9 +53,9 @@ def _read(path: Path) -> list[Trace]:
 
 
 def _survey(data: bytes, path: Path) -> list[Trace]:
-    from stretto.importers.survey.schema import from_survey
+    from stretto.importers.survey.schema import documents, from_survey
 
-    return [from_survey(data, str(path))]
+    return [from_survey(each, name) for each, name in documents(data, str(path))]
 
 
 def _imported(path: Path, format: str | None) -> list[Trace]:

@@ -99,9 +99,14 @@ def by_hashes(hashes: Hashes) -> Order:
 
 def hashes_of(trace: Trace) -> Hashes:
     """The hashes of a trace that is there already."""
+    from stretto.columns import BATCH
+
     hashes = Hashes()
-    hashes.add_events([event.id for event in trace.events])
-    hashes.add_edges([end for edge in trace.edges for end in (edge.src, edge.dst)])
+    for begin in range(0, len(trace.events), BATCH):
+        hashes.add_events([event.id for event in trace.events[begin : begin + BATCH]])
+    for begin in range(0, len(trace.edges), BATCH):
+        edges = trace.edges[begin : begin + BATCH]
+        hashes.add_edges([end for edge in edges for end in (edge.src, edge.dst)])
     return hashes
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from stretto.errors import StrettoError, did_you_mean
+from stretto.errors import StrettoError, did_you_mean, short
 from stretto.order import order_of
 from stretto.trace import Agent, Decision, Event, Trace, content_hash
 
@@ -107,7 +107,7 @@ def _doubled(records: Sequence[Agent | Event], part: Part) -> Iterator[Problem]:
     first: dict[str, int] = {}
     for index, name in enumerate(map(_ID, records)):
         if first.setdefault(name, index) != index:
-            yield Problem(part, index, "id", f'the id "{name}" is taken', "ids are unique")
+            yield Problem(part, index, "id", f'the id "{short(name)}" is taken', "ids are unique")
 
 
 def _families(agents: Sequence[Agent], ids: Set[str]) -> Iterator[Problem]:
@@ -152,7 +152,9 @@ def _edges(trace: Trace) -> Iterator[Problem]:
     for index, edge in enumerate(trace.edges):
         for field, end in (("src", edge.src), ("dst", edge.dst)):
             if end not in events:
-                yield Problem("edge", index, field, f'no event "{end}"', "an edge to nowhere")
+                yield Problem(
+                    "edge", index, field, f'no event "{short(end)}"', "an edge to nowhere"
+                )
 
 
 def _scores(trace: Trace, agents: Set[str]) -> Iterator[Problem]:

@@ -83,6 +83,28 @@ def test_where_no_event_is_whole_nothing_is_read():
         read_torn(cut_before(WHOLE, '"id": "e0"'), "f.json")
 
 
+def test_documents_can_stand_one_a_line(tmp_path):
+    path = tmp_path / "t.jsonl"
+    line = json.dumps(DOCUMENT).encode()
+    path.write_bytes(b"\n".join([line, b"", line, line]) + b"\n")
+    assert stretto.load_all(path) == [TRACE] * 3
+    path.write_bytes(b"\n".join([line, line[:-200]]))
+    imported = import_paths([path])
+    assert imported.traces[0] == TRACE
+    assert imported.traces[1].events == TRACE.events
+    (notice,) = imported.report[0].warnings
+    assert notice.where.startswith(f"{path}:2:")
+    with pytest.raises(StrettoError, match=r"t\.jsonl:2:1:\d+: .*cut"):
+        stretto.load_all(path)
+
+
+def test_a_long_file_with_its_name_at_the_end_is_known(tmp_path):
+    events = [{"id": f"e{row}", "t": row, "type": "return", "agent": "a"} for row in range(6000)]
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({**DOCUMENT, "events": events}, sort_keys=True))
+    assert len(stretto.load(path).events) == 6000
+
+
 @pytest.mark.parametrize("data", [WHOLE, TURNED], ids=["as written", "turned"])
 def test_who_loads_a_file_gets_all_of_it_or_an_error(tmp_path, data):
     """An import says what it left out; `load` has nobody to tell."""

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET
 
 from stretto.errors import StrettoError
-from stretto.exporters.survey_agents import SPAWN, Cast
+from stretto.exporters.survey_agents import SPAWN, Cast, Role, said_role
 from stretto.trace import LABELS, TOPOLOGIES, Agent, Edge, Event, Score, Trace
 
 TYPE_OF_KIND = {
@@ -40,8 +40,8 @@ def to_survey(trace: Trace) -> dict[str, Any]:
     """
     if not trace.events:
         raise StrettoError("the survey's schema requires at least one event", trace.id)
-    roles = {agent.id: agent.role for agent in trace.agents}
-    events = [_event(event, roles.get(event.agent)) for event in trace.events]
+    roles = {agent.id: said_role(agent) for agent in trace.agents}
+    events = [_event(event, roles.get(event.agent, UNSET)) for event in trace.events]
     costs, derived = _costs(trace)
     extra = _trace_extra(trace, derived)
     if trace.agents != _told(events):
@@ -49,6 +49,7 @@ def to_survey(trace: Trace) -> dict[str, Any]:
     if extra:
         events[0].setdefault(EXTRA, {})["trace"] = extra
     explicit = trace.attrs.get(EXPLICIT, ())
+    explicit = explicit if isinstance(explicit, list | tuple) else ()
     document: dict[str, Any] = {"trace_id": trace.id, "task_id": trace.task}
     if trace.system is not None:
         document["system"] = trace.system
@@ -65,9 +66,9 @@ def to_survey(trace: Trace) -> dict[str, Any]:
     return document | ({"metrics": metrics} if metrics or "metrics" in explicit else {})
 
 
-def _event(event: Event, own: str | None) -> dict[str, Any]:
-    """The event, whose agent has the role `own`."""
-    plain, rest = _split(event.attrs, None if event.kind == SPAWN else own)
+def _event(event: Event, own: Role) -> dict[str, Any]:
+    """The event, where those of its agent say the role `own`."""
+    plain, rest = _split(event.attrs, UNSET if event.kind == SPAWN else own)
     written: dict[str, Any] = {
         "id": event.id,
         "t": event.start or 0.0,
@@ -82,16 +83,16 @@ def _event(event: Event, own: str | None) -> dict[str, Any]:
     return written | ({EXTRA: extra} if extra else {})
 
 
-def _split(attrs: Mapping[str, Any], own: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
+def _split(attrs: Mapping[str, Any], own: Role) -> tuple[dict[str, Any], dict[str, Any]]:
     """The attributes that fields of an event say, with its role; and the others."""
     plain = {name: value for name, value in attrs.items() if _fits(name, value)}
     rest = {name: value for name, value in attrs.items() if name not in plain}
-    if own is not None and "role" not in plain:
+    if own is not UNSET and "role" not in plain:
         if attrs.get("role", own) is None:
             del rest["role"]  # told by a field that is not there
         else:
             plain["role"] = own
-    elif own is not None and plain["role"] == own:
+    elif own is not UNSET and plain["role"] == own:
         rest["role"] = own  # the field alone is the agent's
     return plain, rest
 

@@ -53,12 +53,13 @@ def _events(batch: list[BareEvent], cast: Cast, ids: Hashes | None) -> list[Even
         attrs: dict[str, Any] = {} if event.sender is UNSET else {"from": event.sender}
         agent, role = event.agent, event.role
         if event.type == SPAWN:
-            cast.spawn(agent, event.to)
+            cast.spawn(agent, event.to, role)
             attrs |= role_attr(role, UNSET)
         else:
             agent, own = known(agent) or cast.enter(agent, role)  # one text an agent
             if role != own:
                 attrs |= role_attr(role, own)
+                cast.take(event.type, agent, None, role)
         made = Event(
             id=event.id,
             kind=KIND_OF_TYPE[event.type],

@@ -6,10 +6,10 @@ from pathlib import Path
 from stretto.errors import StrettoError
 from stretto.files import read_bytes
 from stretto.importers.kit.fields import list_at, record_at
-from stretto.importers.kit.heads import Head
+from stretto.importers.kit.heads import SIZE, Head
 from stretto.importers.kit.report import Imported, Likeness, Notice, report_of
 from stretto.importers.plan import one_by_one as sessions
-from stretto.importers.survey.schema import from_survey
+from stretto.importers.survey.schema import documents, from_survey
 from stretto.importers.survey.torn import read_torn
 from stretto.trace import Trace
 
@@ -20,29 +20,38 @@ _EVENT = {"id", "t", "type", "agent"}
 
 def recognise(head: Head) -> Likeness:
     """Look for the fields at the beginning; all after the first event may be cut off."""
-    document = head.document
-    if not isinstance(document, dict) or "trace_id" not in document:
+    document = head.lines[0] if head.lines else head.document
+    if not isinstance(document, dict):
         return Likeness(0.0)
-    if record_at(list_at(document, "events"), 0).keys() >= _EVENT:
+    acts = record_at(list_at(document, "events"), 0).keys() >= _EVENT
+    named = "trace_id" in document
+    if acts and (named or len(head.data) >= SIZE):  # the name may stand too far down to be seen
         return Likeness(1.0)
-    return Likeness(0.4, 'no "events" with id, t, type and agent')
+    missing = 'no "trace_id"' if acts else 'no "events" with id, t, type and agent'
+    return Likeness(0.4, missing) if acts or named else Likeness(0.0)
 
 
 def import_files(files: Sequence[Path]) -> Imported:
-    """Read one trace a file; of one that is cut, what is whole, with a notice.
+    """Read one trace a document; of one that is cut, what is whole, with a notice.
 
     Raises `StrettoError` with the field for the first thing that is wrong.
     """
-    read = [_read(file) for file in files]
-    report = [
-        report_of(str(file), [trace], records=len(trace.events), warnings=notices)
-        for file, (trace, notices) in zip(files, read, strict=True)
-    ]
-    return Imported(tuple(trace for trace, _ in read), tuple(report))
+    parts = [_read_file(file) for file in files]
+    return Imported(
+        tuple(trace for part in parts for trace in part.traces),
+        tuple(report for part in parts for report in part.report),
+    )
 
 
-def _read(file: Path) -> tuple[Trace, tuple[Notice, ...]]:
-    data, name = read_bytes(file), str(file)
+def _read_file(file: Path) -> Imported:
+    read = [_read(data, name) for data, name in documents(read_bytes(file), str(file))]
+    traces = tuple(trace for trace, _ in read)
+    records = sum(len(trace.events) for trace in traces)
+    notices = tuple(notice for _, told in read for notice in told)
+    return Imported(traces, (report_of(str(file), traces, records=records, warnings=notices),))
+
+
+def _read(data: bytes, name: str) -> tuple[Trace, tuple[Notice, ...]]:
     try:
         return from_survey(data, name), ()
     except StrettoError:

@@ -51,7 +51,7 @@ Label = Literal[
 """The types of edges that the schema has."""
 
 
-class TraceExtra(Struct, frozen=True):
+class TraceExtra(Struct, frozen=True, forbid_unknown_fields=True):
     """What the survey's schema could not say about a trace that was exported from here."""
 
     harness: str | None = None
@@ -66,7 +66,7 @@ class TraceExtra(Struct, frozen=True):
     derived_costs: tuple[str, ...] = ()
 
 
-class EventExtra(Struct, frozen=True):
+class EventExtra(Struct, frozen=True, forbid_unknown_fields=True):
     """What it could not say about an event."""
 
     kind: str | None = None
@@ -104,6 +104,7 @@ class BareEvent(SchemaEvent, frozen=True, gc=False, forbid_unknown_fields=True):
 class SurveyEvent(SchemaEvent, frozen=True, gc=False):
     """An event that may carry our own field, and any other."""
 
+    role: str | UnsetType | None = UNSET  # pyright: ignore[reportIncompatibleVariableOverride]
     stretto: EventExtra = EventExtra()
 
 
@@ -133,11 +134,11 @@ class SurveyTrace(Struct, frozen=True, forbid_unknown_fields=True):
     trace_id: Text
     task_id: Text
     edges: list[SurveyEdge]
-    rewards: dict[str, float]
-    costs: dict[str, float]
+    rewards: dict[Text, float]
+    costs: dict[Text, float]
     system: str | None = None
     topology: str | None = None
-    metrics: dict[str, float] | None = None
+    metrics: dict[Text, float] | None = None
 
 
 class BareTrace(SurveyTrace, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from stretto.errors import StrettoError
 from stretto.exporters.survey import AMOUNTS, EXPLICIT
-from stretto.exporters.survey_agents import SPAWN, Cast, Role, role_attr
+from stretto.exporters.survey_agents import SPAWN, Cast, Role, role_attr, said_role
 from stretto.garbage import paused_collector
 from stretto.importers.survey.bare import KIND_OF_TYPE, take_edges, take_events
 from stretto.importers.survey.records import (
@@ -56,6 +56,19 @@ def from_survey(data: bytes, name: str) -> Trace:
     return trace
 
 
+def documents(data: bytes, name: str) -> list[tuple[bytes, str]]:
+    """The documents of a file, each with what stands for it in errors: one, or one a line."""
+    first, _, rest = data.partition(b"\n")
+    if not rest.strip() or not first.rstrip().endswith(b"}"):
+        return [(data, name)]
+    try:
+        msgspec.json.decode(first)
+    except _UNREADABLE:
+        return [(data, name)]
+    lines = enumerate(data.split(b"\n"), 1)
+    return [(line, f"{name}:{number}") for number, line in lines if line.strip()]
+
+
 def _read_bare(data: bytes) -> Trace | None:
     """The trace of a file that keeps to the schema; `None` for another, whatever it has."""
     try:
@@ -98,9 +111,9 @@ def _typed(read: Callable[[], T], data: bytes, name: str, place: str) -> T:
     try:
         return read()
     except msgspec.ValidationError as error:
-        what, _, path = str(error).partition(" - at `$")
-        field = f"{place}{path.rstrip('`')}".strip(".") or "document"
-        raise StrettoError(f"{what[0].lower()}{what[1:]}", f"{name}: {field}") from None
+        what, _, path = str(error).partition(" - at `")  # of a value, or of a `key` in a value
+        field = f"{place}{path.partition('$')[2].rstrip('`')}".strip(".") or "document"
+        raise StrettoError(_uncapitalised(what), f"{name}: {field}") from None
     except RecursionError:
         raise StrettoError("the document is nested too deeply", name) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -118,7 +131,11 @@ def _fault(data: bytes, error: Exception) -> tuple[str, str]:
         what, at = "this is no UTF-8", bad.start
     line = data.count(b"\n", 0, at) + 1
     column = at - data.rfind(b"\n", 0, at)
-    return f"{what[0].lower()}{what[1:]}", f"{line}:{column}"
+    return _uncapitalised(what), f"{line}:{column}"
+
+
+def _uncapitalised(what: str) -> str:
+    return what if what[:2].isupper() else f"{what[0].lower()}{what[1:]}"
 
 
 def _with_extra(
@@ -127,7 +144,7 @@ def _with_extra(
     """The trace of these events, with the `others` of their fields as attributes."""
     extra = events[0].stretto.trace
     agents = extra.agents or _told(events)
-    role = {agent.id: UNSET if agent.role is None else agent.role for agent in agents}
+    role = {agent.id: said_role(agent) for agent in agents}
     made = tuple(
         [
             _event(event, _attrs(event, role.get(event.agent, UNSET)) | more)
@@ -140,14 +157,18 @@ def _with_extra(
 def _told(events: Sequence[SurveyEvent]) -> tuple[Agent, ...]:
     cast = Cast()
     for event in events:
-        cast.take(event.type, event.agent, event.to, event.role)
+        cast.take(event.type, event.agent, event.to, _role(event))
     return cast.agents()
+
+
+def _role(event: SurveyEvent) -> Role:
+    return UNSET if event.role is None else event.role
 
 
 def _attrs(event: SurveyEvent, own: Role) -> dict[str, Any]:
     """The fields of the schema that an event of ours has no place for."""
     attrs: dict[str, Any] = {} if event.sender is UNSET else {"from": event.sender}
-    return attrs | role_attr(event.role, UNSET if event.type == SPAWN else own)
+    return attrs | role_attr(_role(event), UNSET if event.type == SPAWN else own)
 
 
 def _trace(
