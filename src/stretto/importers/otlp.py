@@ -1,10 +1,9 @@
 """OTLP/JSON exports: GenAI semantic conventions, OpenInference, and what Stretto wrote itself.
 
-One request a line, as file exporters write them, or one document. Ids are hex, times decimal
-strings of nanoseconds, enums numbers or names, spans in the order of their end.
+One request a line, as file exporters write them, or one document. Spans that stand outside of
+requests, as SDKs and Jaeger write them, are read too (see `spans.loose`).
 """
 
-from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from stretto.errors import StrettoError
 from stretto.exporters.otlp import SCHEMA_ATTRIBUTE
 from stretto.exporters.otlp_restore import from_stretto_attributes
 from stretto.files import read_bytes
-from stretto.importers.kit.fields import known, list_at, record_at, text_at, value_at
+from stretto.importers.kit.fields import known, list_at, record_at, text_at
 from stretto.importers.kit.heads import Head
 from stretto.importers.kit.loom import Source
 from stretto.importers.kit.reading import Line, Lines, parse_document, parse_lines
@@ -22,22 +21,15 @@ from stretto.importers.kit.report import Imported, Likeness, Notice
 from stretto.importers.spans.conventions import spans_of
 from stretto.importers.spans.documents import whole_ones
 from stretto.importers.spans.importing import About, Read, by_trace, import_spans
-from stretto.importers.spans.records import Moment, Record, flat
-from stretto.importers.spans.span import LATEST
+from stretto.importers.spans.loose import documents_in, loose_spans
+from stretto.importers.spans.records import Record
+from stretto.importers.spans.wire import attributes_of, record_of, resource_of, scope_of
 from stretto.trace import Trace
 
 __all__ = ["import_files", "recognise", "sessions"]
 
 sessions = by_trace
 
-_SCALARS = ("stringValue", "string_value", "boolValue", "bool_value", "bytesValue", "bytes_value")
-_INTEGERS = ("intValue", "int_value")
-_DOUBLES = ("doubleValue", "double_value")
-_BASE64 = (12, 24)
-_HEX = (16, 32)
-"""Lengths of the ids of spans and traces."""
-_DEPTH = 40
-_ERRORS = (2, "2", "STATUS_CODE_ERROR", "ERROR")
 _PENDING = "pending_span"
 _SESSIONS = ("gen_ai.conversation.id", "session.id")
 
@@ -47,13 +39,18 @@ def recognise(head: Head) -> Likeness:
     document = head.document if isinstance(head.document, list) else [head.document]
     objects = [each for each in (*head.lines, *document) if isinstance(each, dict)]
     parts = [part for each in objects for part in _parts(each)]
-    if any(True for part in parts for _ in _scopes(part)):
+    if any(True for part in parts for _ in _scopes(part)) or _is_loose(head, objects):
         return Likeness(1.0)
     if parts:
         return Likeness(0.4, "export requests without spans")
     if any("resourceLogs" in each or "resourceMetrics" in each for each in objects):
         return Likeness(0.3, "OTLP logs or metrics: only spans are read")
     return Likeness(0.0)
+
+
+def _is_loose(head: Head, objects: Sequence[dict[str, Any]]) -> bool:
+    """Whether spans stand outside of requests, in the first objects or after lines of a console."""
+    return any(map(_holds_loose, objects)) or documents_in(head.data, "", _holds_loose) is not None
 
 
 def import_files(files: Sequence[Path]) -> Imported:
@@ -67,19 +64,15 @@ def import_files(files: Sequence[Path]) -> Imported:
 def _read(file: Path) -> Read:
     lines = _requests(file)
     restored, notices, rest = _restore(lines, str(file))
-    records: list[Record] = []
     skipped: Counter[str] = Counter()
-    for line in rest:
-        for part in _parts(line.value):
-            if not _is_ours(part):
-                records += _records(part, Source(str(file), line.number), skipped)
+    records = [record for line in rest for record in _records(line, str(file), skipped)]
     about: dict[str, About] = {}
     for record in records:
         about[record.trace] = _about(record, about.get(record.trace, About()))
-    whole = sum(1 for line in lines.records for part in _parts(line.value) for _ in _raw(part))
+    ours = filter(_is_ours, (part for line in lines.records for part in _parts(line.value)))
     return Read(
         spans=spans_of(records),
-        records=whole,
+        records=len(records) + skipped.total() + sum(1 for part in ours for _ in _raw(part)),
         warnings=(*lines.warnings, *notices),
         skipped=dict(skipped),
         about=about,
@@ -88,30 +81,46 @@ def _read(file: Path) -> Read:
 
 
 def _requests(file: Path) -> Lines:
-    """The export requests: one a line, or one document over many lines, or a list of them."""
+    """What holds spans: a line each, objects over many lines each, one document, or its items."""
     data, name = read_bytes(file), str(file)
     first = data.split(b"\n", 1)[0].strip()
-    if first not in (b"{", b"[", b"") and not first.startswith(b"["):
+    if first not in (b"{", b"") and not _begins_list(first):
         lines = _lines(data, name)
         if lines is not None:
             return lines
+    many = documents_in(data, name, _holds_spans)
+    if many is not None:
+        return many
     document = parse_document(data, name)
     values = document.value if isinstance(document.value, list) else [document.value]
-    found = tuple(Line(1, value) for value in values if isinstance(value, dict))
+    found = [value for value in values if isinstance(value, dict)]
     if document.warnings and found:
-        _drop_partial(found[-1].value)
-    if not any(_parts(line.value) for line in found):
-        raise StrettoError("holds no export request", name, '"resourceSpans" is expected')
-    return Lines(found, document.warnings)
+        _drop_partial(found)
+    if not any(map(_holds_spans, found)):
+        raise StrettoError("holds no span", name, '"resourceSpans", or spans with ids, is expected')
+    return Lines(tuple(Line(1, value) for value in found), document.warnings)
+
+
+def _begins_list(line: bytes) -> bool:
+    """Whether a line begins a list, rather than being one of a log with a time in brackets."""
+    return line.startswith(b"[") and line[1:].lstrip()[:1] in (b"", b"{", b"]")
+
+
+def _holds_spans(value: Any) -> bool:
+    return bool(_parts(value)) or _holds_loose(value)
+
+
+def _holds_loose(value: Any) -> bool:
+    return next(loose_spans(value), None) is not None
 
 
 def _lines(data: bytes, name: str) -> Lines | None:
-    """The lines, if any is an export request; the last one may be cut: what is whole of it."""
+    """The lines, if any holds spans; the last one may be cut: what is whole of a request there."""
     try:
         lines = parse_lines(data, name)
     except StrettoError:
         return None
-    if not any(_parts(line.value) for line in lines.records):
+    if not any(_holds_spans(line.value) for line in lines.records):
         return None
     end = data.rstrip()
     last, number = end.rpartition(b"\n")[2], end.count(b"\n") + 1
@@ -121,24 +130,29 @@ def _lines(data: bytes, name: str) -> Lines | None:
         document = parse_document(last, name)
     except StrettoError:
         return lines
-    if not isinstance(document.value, dict):
+    if not _parts(document.value):
         return lines
-    _drop_partial(document.value)
+    _drop_partial([document.value])
     return Lines((*lines.records, Line(number, document.value)), lines.warnings)
 
 
-def _drop_partial(request: dict[str, Any]) -> None:
-    """Take the last span out of a request that was cut, where it shows that it is not whole."""
-    scopes = [scope for part in _parts(request)[-1:] for scope in _scopes(part)]
-    if scopes:
-        spans = [span for span in list_at(scopes[-1], "spans") if isinstance(span, dict)]
-        scopes[-1]["spans"] = whole_ones(spans)
+def _drop_partial(found: list[dict[str, Any]]) -> None:
+    """Take the last span out of what was cut, where it shows that it is not whole."""
+    scopes = [scope for part in _parts(found[-1])[-1:] for scope in _scopes(part)]
+    traces = [each for each in list_at(found[-1], "data") if isinstance(each, dict)]
+    holder = (scopes or traces or found)[-1]
+    if "spans" in holder:
+        spans = [span for span in list_at(holder, "spans") if isinstance(span, dict)]
+        holder["spans"] = whole_ones(spans)
+    elif not scopes:
+        found[:] = whole_ones(found)
 
 
 def _parts(request: Any) -> list[dict[str, Any]]:
-    """The spans of a request by resource."""
+    """The spans of a request by resource; APIs of Jaeger and Tempo wrap it once more."""
     names = ("resourceSpans", "resource_spans", "batches")
-    found = (part for name in names for part in list_at(request, name))
+    whole = (request, record_at(request, "result"), record_at(request, "trace"))
+    found = (part for each in whole for name in names for part in list_at(each, name))
     return [part for part in found if isinstance(part, dict)]
 
 
@@ -177,7 +191,8 @@ def _restore(lines: Lines, name: str) -> tuple[tuple[Trace, ...], list[Notice], 
 
 def _restored(lines: Sequence[Line], name: str) -> tuple[Trace, ...]:
     try:
-        return from_stretto_attributes([line.value for line in lines], name)
+        requests = [{"resourceSpans": _parts(line.value)} for line in lines]
+        return from_stretto_attributes(requests, name)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         what = f"the stretto.* attributes are damaged: {error or type(error).__name__}"
         raise StrettoError(what, f"{name}:{lines[0].number}") from None
@@ -188,117 +203,30 @@ def _is_ours(part: dict[str, Any]) -> bool:
     return any(text_at(attribute, "key") == SCHEMA_ATTRIBUTE for attribute in named)
 
 
-def _records(part: dict[str, Any], source: Source, skipped: Counter[str]) -> Iterator[Record]:
-    resource = _attributes(record_at(part, "resource"))
+def _records(line: Line, file: str, skipped: Counter[str]) -> Iterator[Record]:
+    source, parts = Source(file, line.number), _parts(line.value)
+    for part in parts:
+        if not _is_ours(part):
+            yield from _of_request(part, source, skipped)
+    found = None if parts else list(loose_spans(line.value))
+    for raw in found or ():
+        record = record_of(raw, scope_of(raw), resource_of(raw), source)
+        if record is not None:
+            yield record
+    if found == []:
+        skipped["not a span"] += 1
+
+
+def _of_request(part: dict[str, Any], source: Source, skipped: Counter[str]) -> Iterator[Record]:
+    resource = attributes_of(record_at(part, "resource"))
     for scope, raw in _raw(part):
-        record = _record(raw, _name_of(scope), resource, source)
+        record = record_of(raw, scope_of(scope), resource, source)
         if record is None:
             skipped["span without an id"] += 1
         elif record.attributes.get("logfire.span_type") == _PENDING:
             skipped["pending span"] += 1
         else:
             yield record
-
-
-def _name_of(scope: dict[str, Any]) -> str:
-    named = record_at(scope, "scope") or record_at(scope, "instrumentationLibrary")
-    return " ".join(filter(None, (text_at(named, "name"), text_at(named, "version"))))
-
-
-def _record(
-    raw: dict[str, Any], scope: str, resource: dict[str, Any], source: Source
-) -> Record | None:
-    trace = _identity(raw, "traceId", "trace_id")
-    span = _identity(raw, "spanId", "span_id")
-    if trace is None or span is None:
-        return None
-    parent = _identity(raw, "parentSpanId", "parent_span_id")
-    links = (_link(link, trace) for link in list_at(raw, "links"))
-    return Record(
-        id=f"{trace}/{span}",
-        trace=trace,
-        source=source,
-        name=text_at(raw, "name") or "",
-        parent=f"{trace}/{parent}" if parent and parent.strip("0") else None,
-        links=tuple(link for link in links if link is not None),
-        start=_time(raw, "startTimeUnixNano", "start_time_unix_nano"),
-        end=_time(raw, "endTimeUnixNano", "end_time_unix_nano"),
-        attributes=_attributes(raw),
-        moments=tuple(_moment(each) for each in list_at(raw, "events")),
-        error=_error(raw),
-        scope=scope,
-        resource=resource,
-    )
-
-
-def _identity(raw: Any, *names: str) -> str | None:
-    """An id in lower hex digits; libraries for protobuf write base64 where they are not told."""
-    found = next(filter(None, (text_at(raw, name) for name in names)), None)
-    if found is None or len(found) not in _BASE64 or not found.endswith("="):
-        return found.lower() if found is not None and len(found) in _HEX else found
-    try:
-        return b64decode(found, validate=True).hex()
-    except ValueError:
-        return found
-
-
-def _link(raw: Any, trace: str) -> str | None:
-    span = _identity(raw, "spanId", "span_id")
-    return f"{_identity(raw, 'traceId', 'trace_id') or trace}/{span}" if span else None
-
-
-def _moment(raw: Any) -> Moment:
-    time = _time(raw, "timeUnixNano", "time_unix_nano")
-    return Moment(text_at(raw, "name") or "", time, _attributes(raw))
-
-
-def _time(raw: Any, *names: str) -> int | None:
-    """Nanoseconds since 1970; 0 is a time that is not known."""
-    times = (_integer(value_at(raw, name)) for name in names)
-    return next((time for time in times if time is not None and 0 < time < LATEST), None)
-
-
-def _error(raw: dict[str, Any]) -> str | None:
-    status = record_at(raw, "status")
-    return text_at(status, "message") or "error" if status.get("code") in _ERRORS else None
-
-
-def _attributes(raw: Any) -> dict[str, Any]:
-    return flat(_pairs(list_at(raw, "attributes"), 0))
-
-
-def _pairs(listed: Sequence[Any], depth: int) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for attribute in listed:
-        key = text_at(attribute, "key")
-        if key is not None:
-            found[key] = _plain(attribute.get("value"), depth)
-    return found
-
-
-def _plain(value: Any, depth: int) -> Any:
-    """The value of an attribute; one of an unknown type is none."""
-    if not isinstance(value, dict) or depth > _DEPTH:
-        return None
-    for name, inner in value.items():
-        if name in _SCALARS:
-            return inner if isinstance(inner, str | bool) else None
-        if name in _INTEGERS:
-            return _integer(inner)
-        if name in _DOUBLES:
-            return inner if isinstance(inner, int | float) else None
-        if name in ("arrayValue", "array_value"):
-            return [_plain(each, depth + 1) for each in list_at(inner, "values")]
-        if name in ("kvlistValue", "kvlist_value"):
-            return _pairs(list_at(inner, "values"), depth + 1)
-    return None
-
-
-def _integer(value: Any) -> int | None:
-    """A 64-bit number, which JSON has as a text."""
-    if isinstance(value, str) and value.removeprefix("-").isdecimal() and len(value) < 20:
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _about(record: Record, known_so_far: About) -> About:

@@ -45,6 +45,8 @@ _OWN = (
 def recognise(head: Head) -> Likeness:
     """Look for spans with a context and a kind."""
     items = list(items_of(head))
+    if any(str(item.get("kind")).startswith("SpanKind.") for item in items):
+        return Likeness(0.4, "spans of an SDK of OpenTelemetry: they are read as otlp")
     if any(_ids(item) is not None and _kind(item) is not None for item in items):
         return Likeness(1.0)
     if any(_ids(item) is not None for item in items):

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from stretto.errors import StrettoError
 from stretto.files import read_bytes
+from stretto.importers.claude_code.folders import settle
 from stretto.importers.claude_code.groups import ID
 from stretto.importers.claude_code.records import read_records
 from stretto.importers.claude_code.threads import Filed, Meta, owner_of, session_of
@@ -74,7 +75,8 @@ def read_group(files: Sequence[Path]) -> Found:
     if not transcripts:
         raise failed[0] if failed else StrettoError("holds no transcript", str(files[0]))
     reports += [each.report for each in (*journals, *snapshots)]
-    return Found(tuple(_named(transcripts)), tuple(journals), tuple(snapshots), tuple(reports))
+    settled = settle(transcripts)
+    return Found(tuple(_named(settled)), tuple(journals), tuple(snapshots), tuple(reports))
 
 
 def _sidecar(file: Path, snapshots: list[Snapshot]) -> list[FileReport]:

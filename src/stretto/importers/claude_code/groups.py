@@ -3,7 +3,8 @@
 | what | where | joined by |
 |---|---|---|
 | a session | `<id>.jsonl` | |
-| its sub-agents | `agent-<id>.jsonl` beside it (older), or in `<id>/subagents/` (newer) | session |
+| its sub-agents | `agent-<id>.jsonl` beside it (older) | session |
+| | in `<id>/subagents/` (newer) | folder, else session |
 | a workflow's agents, its journal | `<id>/subagents/workflows/<run>/` | session, folder |
 | a workflow's snapshot | `<id>/workflows/<run>.json` | folder |
 | what is known of a sub-agent | `agent-<id>.meta.json` beside its transcript | name |
@@ -19,6 +20,8 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+
+from stretto.importers.claude_code.folders import folder_of
 
 RECORDS = 16
 """Records with an id that are looked at."""
@@ -84,15 +87,16 @@ def sessions(files: Sequence[Path]) -> list[Sequence[Path]]:
     shelf = _Shelf()
     for file in files:
         looks.setdefault(file, shelf.whole(file))
-    known = {file.resolve() for file in looks}
+    known = {file.resolve(): file for file in looks}
     waiting = deque(looks)
     while waiting:
         file = waiting.popleft()
         for other, found in shelf.companions(file, looks[file]):
-            if other.resolve() not in known:
-                known.add(other.resolve())
-                looks[other] = found
-                waiting.append(other)
+            same = known.setdefault(other.resolve(), other)
+            if same not in looks:
+                waiting.append(same)
+            keys = found.keys | looks.get(same, found).keys
+            looks[same] = msgspec.structs.replace(looks.get(same, found), keys=keys)
     groups = [
         sorted(group, key=lambda file: (*_rank(looks[file]), file)) for group in _joined(looks)
     ]
@@ -129,7 +133,7 @@ class _Shelf:
         for folder, pattern in places:
             for other in self.listed(folder, pattern):
                 found = self.look(other)
-                if found.session in ("", look.session):
+                if found.session in ("", look.session) or folder_of(other) == look.session:
                     yield other, msgspec.structs.replace(found, keys=found.keys | look.keys)
         if look.teams and not look.is_member:
             for other in self.listed(beside, "*.jsonl"):

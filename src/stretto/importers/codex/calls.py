@@ -5,7 +5,7 @@
 | spawn | `spawn_agent` |
 | delegate | `send_input` (v1), `followup_task`, `assign_task` (v2) |
 | message | `send_message` (v2) |
-| wait | `wait` (0.105), `wait_agent` |
+| wait | `wait` (to 0.105), `wait_agent` |
 | close | `close_agent` |
 | resume, interrupt, list | `resume_agent`, `interrupt_agent`, `list_agents` |
 """
@@ -38,7 +38,11 @@ ACTIONS = {
     "list_agents": "list",
 }
 TARGETS = ("target", "id", "agent_id", "recipient")
+REFUSALS = ("unsupported call", "collab spawn failed")
+"""How the harness begins to say that it did not spawn."""
 _CIPHER = re.compile(r"gAAAA[A-Za-z0-9_=-]{60,}")
+_SPAWNED = re.compile(r"agent_id: *(\S+)")
+_SUBMITTED = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Call(Struct):
@@ -62,8 +66,8 @@ class Call(Struct):
 
     @property
     def answered(self) -> Any:
-        """Its output, where that is JSON."""
-        return decoded(self.answer)
+        """Its output, where that is JSON, or the words that the first versions had for it."""
+        return _in_words(self.action, self.answer.strip()) or decoded(self.answer)
 
     @property
     def is_refused(self) -> bool:
@@ -71,6 +75,12 @@ class Call(Struct):
         if self.facts is not None and (self.facts.action or self.facts.path):
             return self.facts.failed
         return bool(self.answer) and not isinstance(self.answered, dict)
+
+    @property
+    def may_have_spawned(self) -> bool:
+        """Whether a child of its own can say that it worked: its output does not say no."""
+        failed = self.facts is not None and self.facts.failed
+        return not failed and not self.answer.startswith(REFUSALS)
 
     @property
     def target(self) -> str | None:
@@ -128,6 +138,15 @@ def _answers(thread: Thread, named: dict[str, deque[Call]]) -> dict[int, Call]:
     return found
 
 
+def _in_words(action: str, text: str) -> dict[str, str] | None:
+    """What the first versions with agents answered: a line with the id of the agent, or an id."""
+    spawned = _SPAWNED.fullmatch(text) if action == "spawn" else None
+    if spawned is not None:
+        return {"agent_id": spawned[1]}
+    submitted = action == "delegate" and _SUBMITTED.fullmatch(text) is not None
+    return {"submission_id": text} if submitted else None
+
+
 def call_id(entry: Entry) -> str:
     """Id of a call; one that the provider answers itself has none but its place."""
     payload = entry.payload
@@ -151,7 +170,8 @@ def _action(name: str, namespace: str | None, arguments: Any) -> str:
     """What a tool does between agents; `wait` alone is also a tool for shells."""
     if namespace is not None and namespace not in NAMESPACES:
         return ""
-    if name == "wait" and namespace is None and value_at(arguments, "ids") is None:
+    names_agents = text_at(arguments, "id") or value_at(arguments, "ids") is not None
+    if name == "wait" and namespace is None and not names_agents:
         return ""
     return ACTIONS.get(name, "")
 

@@ -130,9 +130,8 @@ class Lane:
     def _call(self, call: Call) -> None:
         child = self.tree.spawned(call) if call.action == "spawn" else None
         other = child or self.tree.find(self.node.key, call.target)
-        kind = "tool_call" if call.is_refused else _KINDS.get(call.action, "tool_call")
-        if call.action == "spawn" and child is None:
-            kind = "tool_call"
+        refused = call.is_refused if call.action != "spawn" else child is None
+        kind = "tool_call" if refused else _KINDS.get(call.action, "tool_call")
         is_word = kind in ("spawn", "delegate", "message")
         start, duration = _span(call)
         number = self.strand.act(
@@ -247,7 +246,7 @@ class Lane:
             content=self.loom.store(text),
             attrs=known(
                 call_id=text_at(entry.payload, "call_id"),
-                is_error=True if failed or (call is not None and _is_refusal(call)) else None,
+                is_error=True if failed or self._is_refusal(call) else None,
                 exit_code=code if code is not None else exit_code_in(text),
                 wall_time=wall_time_in(text),
             ),
@@ -255,11 +254,16 @@ class Lane:
         if call is not None:
             self._tell(call, entry, number)
 
+    def _is_refusal(self, call: Call | None) -> bool:
+        """Whether an output says that the harness did not do what it was asked between agents."""
+        if call is None or not call.action or self.tree.spawned(call) is not None:
+            return False
+        return call.is_refused
+
     def _tell(self, call: Call, entry: Entry, number: int) -> None:
         """What the result of a call says about other agents."""
         if call.action == "wait":
-            stated = call.facts.statuses if call.facts is not None else {}
-            for name, status in (statuses_in(value_at(call.answered, "status")) or stated).items():
+            for name, status in _statuses(call).items():
                 self._hear_status(name, entry, "wait", status, number)
             if self._wait is not None and self._wait[0] == call.entry.line:
                 for news in self._wait[1]:
@@ -342,6 +346,15 @@ def _call_attrs(call: Call, duration: float | None, is_word: bool) -> dict[str, 
     )
 
 
+def _statuses(call: Call) -> dict[str, Status | None]:
+    """What a wait tells of agents; the first versions waited for one, and said only how it is."""
+    said, only = value_at(call.answered, "status"), text_at(call.arguments, "id")
+    if only is not None:
+        return {only: status_in(said)}
+    stated = call.facts.statuses if call.facts is not None else {}
+    return {**(statuses_in(said) or stated)}
+
+
 def _interrupts(call: Call) -> bool:
     return call.action == "delegate" and value_at(call.arguments, "interrupt") is True
 
@@ -350,10 +363,6 @@ def _forked(call: Call) -> Any:
     """How much of its own history the caller gives to the child, as it says."""
     fork = value_at(call.arguments, "fork_context")
     return fork if isinstance(fork, bool) else text_at(call.arguments, "fork_turns")
-
-
-def _is_refusal(call: Call) -> bool:
-    return bool(call.action) and call.is_refused
 
 
 def _span(call: Call) -> tuple[datetime | None, float | None]:

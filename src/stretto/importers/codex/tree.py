@@ -1,11 +1,13 @@
 """Codex rollouts: who spawned whom.
 
 A child says its parent in its `session_meta`. Which call spawned it is told by the harness's record
-of the call or by the output of the call; where both are lost, by the prompt (heuristic).
+of the call or by the output of the call. Where neither names the child, its own rollout does: a
+child of the caller that was born during the call and whose id or name the call holds (derived), or
+that was asked the same (heuristic).
 """
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
 
 from msgspec import Struct
 
@@ -16,6 +18,8 @@ from stretto.importers.kit.strand import paths
 from stretto.trace import Evidence
 
 ROOT = "/root"
+SLACK = timedelta(seconds=1)
+"""By which clocks of two threads may differ."""
 
 
 class Node(Struct):
@@ -91,13 +95,13 @@ class Tree:
         """Take the agents that a thread spawned; the calls for which none is named are left."""
         left: list[tuple[Script, Call]] = []
         for call in script.calls.values():
-            if call.action != "spawn" or call.is_refused:
+            if call.action != "spawn":
                 continue
-            key = self._child(call)
-            if key is None:
-                left.append((script, call))
-            else:
+            key = None if call.is_refused else self._child(call)
+            if key is not None:
                 self._claim(key, script, call, "recorded")
+            elif call.may_have_spawned:
+                left.append((script, call))
         return left
 
     def _child(self, call: Call) -> str | None:
@@ -118,14 +122,25 @@ class Tree:
             self._named.setdefault(node.name, key)
 
     def _guess(self, script: Script, call: Call) -> None:
-        """A call whose output is lost may have spawned the child that was asked the same."""
-        if call.output is not None or not call.prompt:
-            return
+        """A call whose output names nobody may have spawned a child that nothing else claims."""
+        free = sorted(self._born_during(script, call), key=_by_birth)
+        named = next((node.key for node in free if _is_named(node, call)), None)
+        asked = next((n.key for n in free if call.prompt and _first_words(n) == call.prompt), None)
+        if named is not None:
+            self._claim(named, script, call, "derived")
+        elif asked is not None:
+            self._claim(asked, script, call, "heuristic")
+
+    def _born_during(self, script: Script, call: Call) -> Iterator[Node]:
+        """The children that a thread can have spawned by a call, told from the times."""
+        begin, end = call.entry.time, call.output.time if call.output is not None else None
         for node in self.nodes.values():
-            is_own = node.parent == script.thread.id and node.call is None
-            if is_own and node.script is not None and _first_words(node.script) == call.prompt:
-                self._claim(node.key, script, call, "heuristic")
-                return
+            if node.parent != script.thread.id or node.call is not None or node.script is None:
+                continue
+            early = node.born is not None and begin is not None and node.born < begin - SLACK
+            late = node.born is not None and end is not None and node.born > end + SLACK
+            if not early and not late:
+                yield node
 
     def _place(self) -> None:
         """Give ids, in order of birth."""
@@ -149,7 +164,18 @@ def _by_birth(node: Node) -> tuple[bool, str, str]:
     return (node.born is None, node.born.isoformat() if node.born else "", node.key)
 
 
-def _first_words(script: Script) -> str | None:
+def _is_named(node: Node, call: Call) -> bool:
+    """Whether the output of a call holds the id of a thread, or the call its name in the tree."""
+    task = text_at(call.arguments, "task_name")
+    return node.key in call.answer or (task is not None and task == _last_name(node))
+
+
+def _last_name(node: Node) -> str | None:
+    return node.name.rpartition("/")[2] if node.name is not None else None
+
+
+def _first_words(node: Node) -> str | None:
     """What a thread was asked first."""
-    said = (said_in(entry) for entry in script.thread.entries)
+    entries = node.script.thread.entries if node.script is not None else ()
+    said = (said_in(entry) for entry in entries)
     return next((text for text in said if text is not None), None)

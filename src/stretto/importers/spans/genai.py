@@ -84,7 +84,10 @@ _WRITE_COUNTS = (
 )
 _PRICES = ("gen_ai.usage.cost", "operation.cost")
 _MODELS = ("gen_ai.response.model", "gen_ai.request.model", "model_name")
-_TURN_SIGNS = (*_PROMPT_COUNTS, *_OUTPUT_COUNTS, "gen_ai.response.id", "gen_ai.response.model")
+_TURN_SIGNS = (
+    *(*_PROMPT_COUNTS, *_OUTPUT_COUNTS, "gen_ai.response.id", "gen_ai.response.model"),
+    *(f"{_ADK}.llm_request", f"{_ADK}.llm_response"),
+)
 _READ: dict[Kind, tuple[str, ...]] = {
     "turn": (*_PROMPTS, *_REPLIES, *_PROMPT_COUNTS, *_OUTPUT_COUNTS, *_READ_COUNTS, *_WRITE_COUNTS),
     "tool": (*_ARGUMENTS, *_RESULTS, *_CALL_IDS, "gen_ai.tool.name"),
@@ -105,7 +108,7 @@ def read(record: Record) -> Span:
         source=record.source,
         kind="handoff" if kind == "tool" and target else kind,
         label=record.text(OPERATION) or record.name.split(" ")[0],
-        name=record.text(*named) or record.name,
+        name=record.text(*named) or record.name.removeprefix("execute_tool ") or record.name,
         parent=record.parent,
         links=record.links,
         start=record.start,

@@ -20,7 +20,7 @@ from stretto.importers.spans.unrecorded import with_calls
 from stretto.importers.spans.weave import Weaver
 from stretto.trace import Agent, Trace
 
-_TRACE_ID = re.compile(rb'"(?:context\.)?trace_?[iI]d"\s*:\s*"([^"\\]{1,200})"')
+_TRACE_ID = re.compile(rb'"(?:context\.)?trace_?[iI][dD]"\s*:\s*"([^"\\]{1,200})"')
 
 
 class About(Struct, frozen=True):

@@ -1,5 +1,6 @@
 """Spans with attributes, as they are recorded, before a convention gives them a meaning."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ from stretto.importers.kit.fields import count_at, number_at
 from stretto.importers.kit.loom import Source
 
 _DEPTH = 40
+_NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,15})?", re.ASCII)
 
 
 class Moment(NamedTuple):
@@ -47,12 +49,14 @@ class Record(Struct, frozen=True, kw_only=True):
 
     def count(self, *names: str) -> int | None:
         """The first of these attributes that is a count."""
-        counts = (count_at(self.attributes, name) for name in names if name in self.attributes)
+        found = (_numeric(self.attributes[name]) for name in names if name in self.attributes)
+        counts = (count_at([value], 0) for value in found)
         return next((count for count in counts if count is not None), None)
 
     def number(self, *names: str) -> float | None:
         """The first of these attributes that is a number and not negative."""
-        numbers = (number_at(self.attributes, name) for name in names if name in self.attributes)
+        found = (_numeric(self.attributes[name]) for name in names if name in self.attributes)
+        numbers = (number_at([value], 0) for value in found)
         return next((number for number in numbers if number is not None and number >= 0), None)
 
     def value(self, *names: str) -> Any:
@@ -72,6 +76,12 @@ class Record(Struct, frozen=True, kw_only=True):
             for name, value in self.attributes.items()
             if name not in prefixes and not name.startswith(heads)
         }
+
+
+def _numeric(value: Any) -> Any:
+    """A number that stands as a text, as where a store keeps texts only."""
+    is_text = isinstance(value, str) and _NUMBER.fullmatch(value) is not None
+    return float(value) if is_text else value
 
 
 def flat(attributes: Mapping[str, Any]) -> dict[str, Any]:
