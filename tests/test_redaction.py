@@ -14,7 +14,7 @@ from stretto.errors import StrettoError
 from stretto.metrics import measure_by_group
 from stretto.private_strings import replace_private
 from stretto.redaction import redact, redact_all
-from stretto.trace import Agent, Decision, Edge, Score, content_hash
+from stretto.trace import Agent, Decision, Edge, SafetyLabel, Score, Tokens, content_hash
 
 from .examples import event, trace
 from .strategies import examples, traces
@@ -37,7 +37,8 @@ PRIVATE = {
     r"C:\Users\Ann Lee\x.txt": ("user", "Ann Lee"),
     r'{"p":"C:\\Users\\ann\\x"}': ("user", "ann"),
     "c:/users/ann": ("user", "ann"),
-    "projects/-home-ann-code": None,  # no folder of its own
+    "projects/-home-ann-code": ("user", "ann"),
+    "a/-home-page and useradd --home-dir": None,
     "~/.claude/projects -Users-ann-code": ("user", "ann"),
     f"export K={KEY}": ("key", KEY),
     f'{{"k":"a\\n{KEY}"}}': ("key", KEY),
@@ -184,6 +185,63 @@ def test_a_user_that_a_path_names_is_replaced_wherever_the_name_is_a_word():
     assert text.startswith(f"cd /home/{user}/x; git push {user}/fix; annleeds; ubuntu at /home/")
     assert second.attrs["git_branch"] == f"{user}/fix"
     assert report.distinct["user"] == 2
+
+
+def with_a_path_in(place):
+    """A run that names a user in one place, and in a text that has no path."""
+    said = "branch ZORKMID/fix by Zorkmid"
+    home = {"cwd": "/home/zorkmid/p"}
+    fields = {"spec": home} if place == "spec" else {}
+    return trace(
+        event("0#0", "message", content=content_hash(said), attrs=home if place == "event" else {}),
+        agents=(Agent(id="0", attrs=home if place == "agent" else {}),),
+        contents={content_hash(said): said},
+        **fields,
+    )
+
+
+@pytest.mark.parametrize("place", ["event", "agent", "spec"])
+def test_a_user_that_is_named_anywhere_is_known_everywhere_in_any_case(place):
+    redacted, report = redact(with_a_path_in(place), "keep", SALT)
+    (text,) = redacted.contents.values()
+    user = re.search("<user:[0-9a-f]{12}>", text)[0]
+    assert text == f"branch {user}/fix by {user}"
+    assert f"/home/{user}/p" in repr(redacted)
+    assert report.distinct == {"user": 1}
+
+
+def test_a_user_that_is_a_common_word_takes_no_other_text_along():
+    said = "The user is root, not an admin: /home/user /home/root /home/admin"
+    run = trace(
+        event("0#0", "message", content=content_hash(said)), contents={content_hash(said): said}
+    )
+    (text,) = redact(run, "keep", SALT)[0].contents.values()
+    assert text.startswith("The user is root, not an admin: /home/<user:")
+
+
+def words_with(mail):
+    """A run whose words, which the model leaves to imports, hold an address."""
+    return trace(
+        event("0#0", f"mail {mail}", label=SafetyLabel(integrity=mail, confidentiality="a b")),
+        event("0#1", "message", tokens=Tokens(input=1, output=2, unreliable=("output", mail))),
+        edges=(("0#0", "0#1", f"cc {mail}"), ("0#0", "0#1", "message")),
+        attrs={"format": f"by {mail}", "started": mail},
+        topology=mail,
+    )
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_words_that_the_model_does_not_know_are_looked_at_too(mode):
+    redacted, _ = redact(words_with("zoe@example.org"), mode, SALT)
+    mail = redacted.topology
+    assert re.fullmatch("<e-mail:[0-9a-f]{12}>", mail)
+    assert [each.kind for each in redacted.events] == [f"mail {mail}", "message"]
+    assert [edge.label for edge in redacted.edges] == [f"cc {mail}", "message"]
+    assert redacted.events[0].label.integrity == mail
+    assert (redacted.events[0].label.confidentiality == "a b") == (mode == "keep")
+    assert redacted.events[1].tokens == Tokens(input=1, output=2, unreliable=("output", mail))
+    assert redacted.attrs["started"] == mail
+    assert "zoe" not in repr(redacted)
 
 
 def test_hashed_texts_show_who_repeated_what_and_no_more():

@@ -16,8 +16,9 @@ from typing import Any, Literal, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
+from stretto import store
 from stretto.errors import StrettoError, did_you_mean
-from stretto.private_strings import replace_private, users_in, words_of
+from stretto.private_strings import RULES, Rule, replace_private, users_in, words_of
 from stretto.trace import (
     DECISIONS,
     KINDS,
@@ -25,8 +26,11 @@ from stretto.trace import (
     TOPOLOGIES,
     Agent,
     Decision,
+    Edge,
     Event,
+    SafetyLabel,
     Score,
+    Tokens,
     Trace,
     content_hash,
 )
@@ -38,7 +42,10 @@ each, `drop` leaves nothing."""
 PLAIN = {*KINDS, *LABELS, *DECISIONS, *TOPOLOGIES, "recorded", "derived", "heuristic"}
 """Words of the model, which are no texts wherever they stand."""
 PLAIN_ATTRIBUTES = ("format", "started")
-"""Header attributes that say how and when, not what."""
+"""Header attributes that say how and when, not what: a word there is no text."""
+
+IN_ANY_CASE = ("user", "e-mail")
+"""Kinds of private strings that are the same in capitals."""
 
 LEAST_SALT = 16
 LONGEST_NAME = 200
@@ -83,7 +90,8 @@ def redact_all(
 ) -> tuple[list[Trace], Redaction]:
     """Redact traces so that their placeholders agree; see `redact`.
 
-    Raises `StrettoError` for an unknown way with texts, and for a salt that is too short.
+    Raises `StrettoError` for an unknown way with texts, for a salt that is too short, and for
+    attributes that JSON cannot hold.
     """
     if contents not in get_args(Contents):
         raise StrettoError(f'no way "{contents}"', hint=did_you_mean(contents, get_args(Contents)))
@@ -101,17 +109,18 @@ def redact_all(
 
 def _users(trace: Trace) -> set[str]:
     """Users whose names stand in the paths of a trace: their names are replaced everywhere."""
-    texts = {*trace.contents.values(), str(trace.attrs)}
+    structure = store.encode(replace(trace, contents={})).decode()
+    texts = (structure, *trace.contents, *trace.contents.values())
     return {name for text in texts for name in users_in(text)}
 
 
 class Scrubber:
     """Puts placeholders in the place of private strings, and counts them."""
 
-    def __init__(self, salt: bytes, users: re.Pattern[str] | None = None) -> None:
+    def __init__(self, salt: bytes, users: tuple[Rule, ...] = ()) -> None:
         """`users` finds names that are replaced wherever they stand."""
         self.salt = salt
-        self.users = users
+        self.rules = RULES + users
         self.replaced: dict[str, Counter[str]] = {}
         self.seen: dict[str, set[str]] = {}
         self.clean: set[str] = set()
@@ -122,13 +131,12 @@ class Scrubber:
             return text
 
         def name(kind: str, string: str) -> str:
+            string = string.lower() if kind in IN_ANY_CASE else string
             self.replaced.setdefault(kind, Counter())[field] += 1
             self.seen.setdefault(kind, set()).add(string)
             return f"<{kind}:{self.digest(kind, string, 6)}>"
 
-        scrubbed = replace_private(text, name)
-        if self.users is not None:
-            scrubbed = self.users.sub(lambda match: name("user", match[0]), scrubbed)
+        scrubbed = replace_private(text, name, self.rules)
         if scrubbed == text and len(text) <= LONGEST_NAME:
             self.clean.add(text)
         return scrubbed
@@ -164,15 +172,11 @@ class _Redactor:
     def trace(self) -> Trace:
         """The trace without what is private."""
         source = self.source
-        edges = (
-            replace(edge, src=self._name(edge.src, "edge"), dst=self._name(edge.dst, "edge"))
-            for edge in source.edges
-        )
         return Trace(
             **self._header(source),
             agents=tuple(map(self._agent, source.agents)),
             events=tuple(map(self._event, source.events)),
-            edges=tuple(edges),
+            edges=tuple(map(self._edge, source.edges)),
             scores=tuple(map(self._score, source.scores)),
             contents=self.kept,
         )
@@ -203,8 +207,6 @@ class _Redactor:
         return None if name is None else self.references[name]
 
     def _header(self, trace: Trace) -> dict[str, Any]:
-        plain = {key: trace.attrs[key] for key in PLAIN_ATTRIBUTES if key in trace.attrs}
-        rest = {key: value for key, value in trace.attrs.items() if key not in plain}
         lineage = (
             replace(
                 fork,
@@ -217,13 +219,19 @@ class _Redactor:
             "id": self._name(trace.id, "trace.id"),
             "task": self._label(trace.task, "trace.task"),
             "system": _if_known(self._name, trace.system, "trace.system"),
-            "topology": trace.topology,
+            "topology": self._word(trace.topology, "trace.topology"),
             "harness": _if_known(self._name, trace.harness, "trace.harness"),
             "seed": trace.seed,
             "spec": self._value(trace.spec, "trace.spec"),
             "lineage": tuple(lineage),
-            "attrs": self._value(rest, "trace.attrs") | plain,
+            "attrs": self._header_attributes(trace.attrs),
         }
+
+    def _header_attributes(self, attrs: Mapping[str, Any]) -> dict[str, Any]:
+        words = {key: attrs[key] for key in PLAIN_ATTRIBUTES if isinstance(attrs.get(key), str)}
+        rest = {key: value for key, value in attrs.items() if key not in words}
+        plain = {key: self._label(word, "trace.attrs") for key, word in words.items()}
+        return self._value(rest, "trace.attrs") | plain
 
     def _agent(self, agent: Agent) -> Agent:
         return Agent(
@@ -239,12 +247,35 @@ class _Redactor:
         return replace(
             event,
             id=self._name(event.id, "event.id"),
+            kind=self._word(event.kind, "event.kind"),
             agent=self._name(event.agent, "event.agent"),
             to=_if_known(self._name, event.to, "event.to"),
             tool=_if_known(self._label, event.tool, "event.tool"),
             content=self._new_reference(event.content),
             decision=None if event.decision is None else self._decision(event, event.decision),
+            tokens=None if event.tokens is None else self._tokens(event.tokens),
+            label=None if event.label is None else self._safety(event.label),
             attrs=self._value(event.attrs, "event.attrs"),
+        )
+
+    def _edge(self, edge: Edge) -> Edge:
+        return Edge(
+            src=self._name(edge.src, "edge"),
+            dst=self._name(edge.dst, "edge"),
+            label=self._word(edge.label, "edge.label"),
+            evidence=edge.evidence,
+        )
+
+    def _tokens(self, tokens: Tokens) -> Tokens:
+        if not tokens.unreliable:
+            return tokens
+        fields = tuple(self._word(field, "event.tokens") for field in tokens.unreliable)
+        return replace(tokens, unreliable=fields)
+
+    def _safety(self, label: SafetyLabel) -> SafetyLabel:
+        return SafetyLabel(
+            integrity=_if_known(self._label, label.integrity, "event.label"),
+            confidentiality=_if_known(self._label, label.confidentiality, "event.label"),
         )
 
     def _decision(self, event: Event, decision: Decision) -> Decision:
@@ -280,6 +311,10 @@ class _Redactor:
 
     def _name(self, name: str, field: str) -> str:
         return self.scrubber.scrub(name, field)
+
+    def _word(self, word: str, field: str) -> str:
+        """A word of the model, or one that an import brought."""
+        return word if word in PLAIN else self._name(word, field)
 
     def _label(self, label: str, field: str) -> str:
         """A name that people give: several words of it are a text."""
