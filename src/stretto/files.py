@@ -7,6 +7,10 @@ from pathlib import Path
 
 from stretto.errors import StrettoError
 
+STDOUT = Path("/dev/stdout")
+"""Standard output as a path; a command line says `-`."""
+_DEVICES = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
+
 
 def read_bytes(path: Path) -> bytes:
     """The content of a file.
@@ -33,7 +37,7 @@ def write_whole(path: Path, chunks: Iterable[bytes]) -> None:
     """
     if not path.name:
         raise StrettoError("this is no file name", str(path))
-    if path.exists() and not path.is_file() and not path.is_dir():
+    if is_stream(path):
         _write_through(path, chunks)
         return
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
@@ -52,19 +56,32 @@ def write_whole(path: Path, chunks: Iterable[bytes]) -> None:
             partial.unlink()
 
 
+def output_path(path: Path) -> Path:
+    """The path that a command line means: `-` is standard output."""
+    return STDOUT if str(path) == "-" else path
+
+
+def is_stream(path: Path) -> bool:
+    """Whether a path is a pipe or a device, also where the shell has led it to a file."""
+    if path == STDOUT:
+        return True
+    regular = path.is_file() or path.is_dir()
+    return path.exists() and (not regular or (path.is_file() and path.parent in _DEVICES))
+
+
 def require_writable(path: Path) -> None:
     """Raise `StrettoError` where `write_whole` would surely fail: to know it before long work."""
     if path.is_dir():
         raise StrettoError("cannot be written: is a folder", str(path))
     if not path.parent.is_dir():
         raise StrettoError("no such folder", str(path.parent), "create it first")
-    if not os.access(path if path.exists() and not path.is_file() else path.parent, os.W_OK):
+    if not os.access(path if is_stream(path) else path.parent, os.W_OK):
         raise StrettoError("cannot be written", str(path), "name another place")
 
 
 def _write_through(path: Path, chunks: Iterable[bytes]) -> None:
     try:
-        with path.open("wb") as stream:
+        with open(1, "wb", closefd=False) if path == STDOUT else path.open("wb") as stream:
             stream.writelines(chunks)
     except BrokenPipeError:
         raise  # the reader has seen enough

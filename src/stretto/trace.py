@@ -175,6 +175,12 @@ class Event(Record, frozen=True, kw_only=True, tag="event"):
     attrs: dict[str, Any] = {}
     """Everything else that a source says; survives a round trip."""
 
+    @property
+    def model(self) -> str | None:
+        """The model of a turn, where its agent has another (`attrs["model"]`)."""
+        own = self.attrs.get("model") if self.kind == "decision" else None
+        return own if isinstance(own, str) and own else None
+
 
 class Edge(Record, frozen=True, tag="edge"):
     """A labelled arrow from a cause to its effect."""

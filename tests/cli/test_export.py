@@ -45,8 +45,45 @@ def test_a_format_of_one_trace_a_file_writes_one_each(file, capsys):
     assert main(["export", str(file), "--to", "atif", "-o", "out.json", "--json"]) == 0
     found = said(capsys)
     assert found["files"] == ["out-1.json", "out-2.json"]
-    assert found["left_out"] == {"edges": 10, "texts that no event names": 2}
+    assert (found["trace_ids"], found["left_out"]) == (["t", "t"], {})
     assert all(json.loads(Path(name).read_text())["steps"] for name in found["files"])
+
+
+def test_files_sort_as_their_traces_and_say_which_is_which(file, capsys):
+    store.write("many.jsonl", [sample(attrs={"n": n}) for n in range(12)])
+    assert main(["export", "many.jsonl", "--to", "graphml", "-o", "g/x.graphml"]) == 2
+    assert main(["export", "many.jsonl", "--to", "graphml", "-o", "x.graphml"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "wrote x-01.graphml: t"
+    assert [f"wrote {path}: t" for path in sorted(Path().glob("x-*"))] == lines[:12]
+
+
+def test_several_files_go_into_no_stream(file, capsys):
+    before = set(Path("/dev").iterdir())
+    for name in ("atif", "graphml"):
+        said = mistake(["export", str(file), "--to", name, "-o", "/dev/null"], capsys)
+        assert "2 files cannot go into one stream" in said
+    assert "stream" in mistake(["export", str(file), "--to", "atif", "-o", "-"], capsys)
+    assert set(Path("/dev").iterdir()) == before
+
+
+def test_none_of_several_files_replaces_the_source(file, capsys):
+    file.rename("run-2.jsonl")
+    argv = ["export", "run-2.jsonl", "--to", "atif", "-o", "run.jsonl"]
+    assert "would replace the file" in mistake(argv, capsys)
+
+
+@pytest.mark.parametrize("verb", [("export", "--to", "otlp"), ("redact",)])
+def test_of_a_file_that_was_cut_the_error_says_how_to_go_on(file, capsys, verb):
+    data = file.read_bytes()
+    file.write_bytes(data[:-30])
+    said = mistake([verb[0], str(file), *verb[1:]], capsys)
+    assert f"`stretto import {file}` takes the traces that are whole" in said
+    assert main(["import", str(file), "-o", "whole.jsonl"]) == 0
+    assert store.read("whole.jsonl") == [sample()]
+    file.write_bytes(data[: len(data) // 3])  # nothing of it is whole
+    capsys.readouterr()
+    assert "stretto import" not in mistake([verb[0], str(file), *verb[1:]], capsys)
 
 
 def test_a_format_that_holds_everything_warns_of_nothing(file, capsys):

@@ -126,3 +126,10 @@ def test_a_file_whose_name_is_no_text_is_told_and_the_others_are_read(
         "not read: its name is not UTF-8 (rename it)",
     )
     assert "rename it" in fails_in_one_line(["import", str(odd)], capsys)
+
+
+@pytest.mark.skipif(not STDOUT.exists(), reason="no /dev/stdout here")
+def test_a_table_may_go_through_a_pipe_whose_name_has_no_ending(source: Path) -> None:
+    command = [sys.executable, "-m", "stretto.cli.main", "measure", source, "-o", STDOUT]
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert (done.returncode, done.stdout[:4], done.stdout[-4:]) == (0, b"PAR1", b"PAR1")

@@ -12,6 +12,7 @@ import pytest
 from stretto.cli.main import main
 from stretto.corpus import EXCLUDED, POOL, add, coverage, flaws, read_pool, statistics
 from stretto.corpus.coverage import claims
+from stretto.corpus.identifiers import canonical
 from stretto.corpus.statistics import page
 from stretto.corpus.vocabulary import TAGS
 from stretto.errors import StrettoError
@@ -228,6 +229,24 @@ def test_a_record_with_a_flaw_leaves_everything_as_it_was(own, change, where):
     assert sorted(own[0].parent.iterdir()) == sorted(own)
 
 
+def test_all_flaws_of_a_record_are_told_at_once(own):
+    with pytest.raises(StrettoError) as error:
+        add(PAPER | {"scenario": "maths", "is_rl": "maybe", "year": "26"}, *own)
+    assert error.value.where == f"{own[0]}:86"
+    assert [part.partition(":")[0] for part in error.value.what.split("; ")] == [
+        "year",
+        "is_rl",
+        "scenario",
+    ]
+    assert 'did you mean "math"?' in error.value.what
+
+
+def test_an_error_names_the_files_that_are_there(own):
+    with pytest.raises(StrettoError) as error:
+        add(PAPER | {"identifier": "arXiv:2305.14325"}, *own)
+    assert error.value.hint == f"by {own[0]}:86"
+
+
 def test_nothing_is_added_to_columns_of_others(own):
     own[0].write_text(own[0].read_text().replace("is_core", "core", 1))
     with pytest.raises(StrettoError, match="no column is_core"):
@@ -281,6 +300,49 @@ def test_other_names_are_no_claims(tmp_path):
     assert list(claims(package(tmp_path, source))) == []
 
 
+# ---- one paper, many names
+
+ARXIV = [
+    "arXiv:2508.04652",
+    "https://arxiv.org/abs/2508.04652",
+    "http://www.arxiv.org/abs/2508.04652v2",
+    "https://arxiv.org/pdf/2508.04652",
+    "https://arxiv.org/pdf/2508.04652v1.pdf",
+    "doi:10.48550/arXiv.2508.04652",
+    "https://doi.org/10.48550/arxiv.2508.04652",
+]
+OTHERS = [
+    ("OpenReview:ur295YVtmt", "https://openreview.net/forum?id=ur295YVtmt"),
+    ("ACL:2025.acl-long.476", "https://aclanthology.org/2025.acl-long.476.pdf"),
+    ("ACL:2025.acl-long.476", "doi:10.18653/v1/2025.acl-long.476"),
+    ("doi:10.1287/moor.27.4.819.297", "https://doi.org/10.1287/MOOR.27.4.819.297"),
+    ("https://cognition.ai/", "http://www.cognition.ai"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), [(ARXIV[0], each) for each in ARXIV[1:]] + OTHERS)
+def test_a_paper_is_taken_under_all_its_names(own, one, other):
+    assert canonical(one) == canonical(other)
+    with pytest.raises(StrettoError, match="is taken") as error:
+        add(PAPER | {"identifier": other}, *own)
+    assert error.value.where.endswith(": identifier")
+
+
+def test_identifiers_of_other_papers_stay_apart():
+    assert canonical("OpenReview:ur295YVtmt") != canonical("OpenReview:UR295YVTMT")
+    ours = [row.values["identifier"] for row in read_pool().papers.rows]
+    assert len(set(map(canonical, ours))) == len(ours)
+
+
+def test_a_title_is_taken_whatever_its_case_and_signs(own):
+    add(PAPER, *own)
+    again = {"key": "again", "identifier": "arXiv:2601.00009", "title": "A TITLE with a  comma."}
+    with pytest.raises(StrettoError, match="is taken") as error:
+        add(PAPER | again, *own)
+    assert error.value.where.endswith(":87: title")
+    assert error.value.hint == f"by {own[0]}:86"
+
+
 # ---- the command line
 
 
@@ -316,6 +378,14 @@ def test_a_pool_with_flaws_ends_with_1_and_a_line_for_each(own, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition(": ")[0] for line in lines[:2]] == [f"{own[0]}:2"] * 2
     assert lines[2] == "84 papers, 32 excluded: 2 flaws"
+
+
+def test_modules_and_titles_never_run_into_each_other(capsys):
+    assert main(["corpus", "modules"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    modules = [line.strip() for line in lines if line.startswith(" ")]
+    assert "stretto.rewards.presets" in modules
+    assert all(re.fullmatch(r"stretto[.\w]+", module) for module in modules)
 
 
 @pytest.mark.parametrize("action", ["stats", "check", "modules"])

@@ -11,7 +11,8 @@ from hypothesis import given
 
 from stretto.errors import StrettoError
 from stretto.exporters import atif
-from stretto.trace import Tokens, Trace
+from stretto.exporters.atif_restore import from_stretto_extra
+from stretto.trace import Agent, Tokens, Trace, content_hash
 
 from ..examples import event, trace
 from ..strategies import examples, traces
@@ -109,9 +110,54 @@ def test_agents_side_by_side_are_said_in_the_notes():
     assert "1 of the sub-agents have no parent" in written["notes"]
 
 
-def test_edges_are_left_out_and_counted():
-    left_out = atif.export([sample()]).left_out
-    assert left_out == {"edges": 5, "texts that no event names": 1}
+@examples(40)
+@given(traces())
+def test_any_trace_is_there_again_to_the_last_bit(run):
+    assert atif.export([run]).left_out == {}
+    assert from_stretto_extra(exported(run)) == run
+
+
+def test_what_a_turn_thought_and_the_system_prompt_are_there_for_every_reader():
+    thought, prompt = "Hmm.", "You lead."
+    names = {content_hash(text): text for text in (thought, prompt)}
+    turn = event("0#0", attrs={"thinking": content_hash(thought), "model": "other"})
+    lead = Agent(id="0", attrs={"system_prompt": content_hash(prompt)})
+    run = trace(turn, agents=(lead,), contents=names)
+    written = exported(run)
+    check(written)
+    first, second = written["steps"]
+    assert (first["source"], first["message"]) == ("system", prompt)
+    assert (second["source"], second["reasoning_content"]) == ("agent", thought)
+    assert second["model_name"] == "other"
+    assert written["extra"]["texts"] == {}  # each stands once
+    assert from_stretto_extra(written) == run
+
+
+def test_thinking_that_an_import_kept_as_a_text_is_written_too():
+    (step,) = exported(trace(event("0#0", attrs={"reasoning": "Hmm."})))["steps"]
+    assert step["reasoning_content"] == "Hmm."
+
+
+def changed(document, how):
+    """An export in which somebody changed something."""
+    how(document)
+    return from_stretto_extra(document)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        lambda it: it["steps"].append({"step_id": 2, "source": "user", "message": "more"}),
+        lambda it: it["steps"][0].update(message="other words"),
+        lambda it: it["subagent_trajectories"][0]["steps"][1]["tool_calls"].pop(),
+        lambda it: it["subagent_trajectories"].pop(),
+        lambda it: it["extra"].pop("counts"),
+        lambda it: it["extra"]["edges"][0].update(src="nobody"),
+        lambda it: it["agent"].pop("extra"),
+    ],
+)
+def test_what_was_changed_is_not_taken_for_what_was_written(how):
+    assert changed(exported(sample()), how) is None
 
 
 def test_a_trace_of_nobody_has_no_trajectory():

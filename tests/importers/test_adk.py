@@ -125,6 +125,18 @@ def test_thoughts_are_sampled_and_cached_tokens_are_part_of_the_prompt(tmp_path)
     assert trace.agents[1].model == "gemini-x"
 
 
+def test_a_turn_of_another_model_than_its_agents_says_so(tmp_path):
+    models = ("gemini-x", "gemini-y", None, "gemini-x")
+    said = [
+        event("a", n, text("words"), **({"model_version": model} if model else {}))
+        for n, model in enumerate(models)
+    ]
+    trace, _ = load(tmp_path / "s.json", {"events": said})
+    assert trace.agents[0].model == "gemini-x"
+    turns = [e.attrs.get("model") for e in trace.events if e.kind == "decision"]
+    assert turns == [None, "gemini-y", None, None]
+
+
 def test_branches_tell_the_tree_and_who_sees_what(tmp_path):
     document = {
         "events": [

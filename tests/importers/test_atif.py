@@ -149,6 +149,19 @@ def test_a_continuation_is_the_same_agent_and_its_copies_are_left_out(tmp_path):
     assert [trace.text(e.content) for e in kinds(trace, "decision")] == ["one", "two"]
 
 
+def test_a_continuation_by_another_model_says_so_at_its_turns(tmp_path):
+    """The agent began with `m`; a step may name a model of its own."""
+    first = trajectory("1.5", "a", step(1, "user", "go"), step(2, "agent", "one"))
+    save(tmp_path / "1.json", first | {"continued_trajectory_ref": "2.json", "session_id": "s"})
+    own = step(4, "agent", "three", model_name="o")
+    after = trajectory("1.5", "a", step(3, "agent", "two"), own)
+    after["agent"] = after["agent"] | {"model_name": "n"}
+    save(tmp_path / "2.json", after)
+    (trace,) = import_paths([tmp_path]).traces
+    assert trace.agents[0].model == "m"
+    assert [e.attrs.get("model") for e in kinds(trace, "decision")] == [None, "n", "o"]
+
+
 def test_trials_beside_each_other_are_runs_of_their_own(tmp_path):
     """Their files have the same names, and paths of the container in which they were written."""
     for trial in ("x", "y"):
@@ -196,25 +209,6 @@ def test_near_misses_say_why(tmp_path):
         detect(path)
 
 
-def facts(trace):
-    """What both directions must agree on."""
-    events = [
-        (
-            e.agent,
-            e.kind,
-            e.to,
-            e.tool,
-            e.start,
-            e.duration,
-            e.tokens,
-            e.price,
-            trace.text(e.content),
-        )
-        for e in trace.events
-    ]
-    return sorted(map(repr, events)), trace.agents, trace.scores, trace.id, trace.system
-
-
 def there_and_back(trace, folder):
     path = folder / "back.json"
     path.write_bytes(export([trace], "atif").files[""])
@@ -224,14 +218,30 @@ def there_and_back(trace, folder):
 
 def test_what_stretto_wrote_comes_back(tmp_path):
     trace, _ = load(tmp_path / "a.json", parent("1.7", {"trajectory_id": "x"}))
-    assert facts(there_and_back(trace, tmp_path)) == facts(trace)
+    assert there_and_back(trace, tmp_path) == trace
+
+
+def test_a_thought_comes_back_as_one(tmp_path):
+    document = trajectory("1.7", "a", step(1, "agent", "x", reasoning_content="hmm"))
+    trace, _ = load(tmp_path / "a.json", document)
+    assert trace.text(trace.events[0].attrs["thinking"]) == "hmm"
+
+
+def test_an_export_that_others_went_on_with_is_read_like_any_file_and_says_so(tmp_path):
+    trace, _ = load(tmp_path / "a.json", parent("1.7", {"trajectory_id": "x"}))
+    document = json.loads(export([trace], "atif").files[""])
+    document["steps"].append(step(9, "agent", "one more"))
+    again, report = load(tmp_path / "b.json", document)
+    assert [trace.text(e.content) for e in kinds(trace, "decision")] == ["I delegate", "done"]
+    assert again.text(kinds(again, "decision")[-1].content) == "one more"
+    assert "cut or changed" in report.warnings[0].what
 
 
 @REAL
 @pytest.mark.parametrize("source", OTHERS, ids=lambda path: path.name)
 def test_real_traces_of_other_formats_come_back(tmp_path, source):
     for trace in import_paths([source]).traces:
-        assert facts(there_and_back(trace, tmp_path)) == facts(trace)
+        assert there_and_back(trace, tmp_path) == trace
 
 
 @given(odd(parent("1.7", {"trajectory_id": "t"}, subagent_trajectories=[child("1.7")])))
@@ -245,7 +255,9 @@ def test_it_keeps_the_rules(tmp_path):
     save(tmp_path / "run/parent.json", parent("1.5", {"session_id": "C"}))
     lines = "\n".join(json.dumps(child("1.7")) for _ in range(3))
     (tmp_path / "lines.jsonl").write_text(lines + "\n")
-    check_importer("atif", [tmp_path / "run", tmp_path / "lines.jsonl"])
+    (trace,) = import_paths([tmp_path / "run"]).traces
+    (tmp_path / "ours.json").write_bytes(export([trace], "atif").files[""])
+    check_importer("atif", [tmp_path / "run", tmp_path / "lines.jsonl", tmp_path / "ours.json"])
 
 
 @REAL

@@ -152,6 +152,20 @@ def test_an_event_log_counts_everything_once(tmp_path):
     assert report.skipped == {"Message/SEND": len(STREAM)}
 
 
+def test_a_call_of_another_model_than_its_agents_says_so(tmp_path):
+    """The lead's second turn, which is the third of the run, is one of `mini`."""
+    calls = [record for record in log() if record["type"] == "LLMCall"]
+    calls[2]["response"]["model"] = "mini"
+    (trace,) = import_paths([write_log(tmp_path / "e.jsonl", calls)]).traces
+    turns = kinds(trace, "decision")
+    assert [(t.agent, t.attrs.get("model")) for t in turns] == [
+        ("0", None),
+        ("1", None),
+        ("0", "mini"),
+    ]
+    assert {agent.model for agent in trace.agents} == {"gpt"}
+
+
 def test_a_log_as_the_logging_of_python_prints_it(tmp_path):
     other = "2026-01-01 00:00:00,1 - autogen_core - INFO - Publishing {'message': None}"
     prefix = "2026-01-01 00:00:00,1 - autogen_core.events - INFO - "

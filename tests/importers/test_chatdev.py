@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from stretto.errors import StrettoError
 from stretto.importers import detect, import_paths
+from stretto.importers.chatdev.importer import import_files
 from stretto.importers.conformance import check_importer
 from stretto.trace import Tokens
 
@@ -235,8 +236,10 @@ def test_other_logs_come_close_or_nowhere_near(tmp_path):
     with pytest.raises(StrettoError, match="closest is chatdev: a log, but none of ChatDev"):
         detect(path)
     path.write_text("nothing")
-    with pytest.raises(StrettoError, match="holds no record"):
+    with pytest.raises(StrettoError, match="is not chatdev"):
         import_paths([path], "chatdev")
+    with pytest.raises(StrettoError, match="holds no record"):
+        import_files([path])
 
 
 @settings(max_examples=40, derandomize=True, deadline=None)

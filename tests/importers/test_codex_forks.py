@@ -91,6 +91,36 @@ def test_replayed_records_are_cut(tmp_path, rule):
     assert [each.duplicates for each in imported.report if each.file == str(path)] == [6]
 
 
+def by_ordinal(first, *records):
+    """A child that says where its own records begin, and nothing of a fork."""
+    child = spawned(5, CHILD, ROOT, subagent_history_start_ordinal=first)
+    return [each | {"ordinal": n} for n, each in enumerate([child, *records])]
+
+
+def test_the_ordinal_alone_says_what_is_replayed(tmp_path):
+    path = write(
+        tmp_path / "rollout-child.jsonl",
+        *by_ordinal(4, told(5, "Go."), says(5, "I spawn."), tokens(5, total=500, last=500)),
+        *[each | {"ordinal": n} for n, each in enumerate([says(7, "found"), tokens(7, 20, 20)], 4)],
+    )
+    trace = only(path)
+    (turn,) = (e for e in trace.events if e.kind == "decision")
+    assert (trace.text(turn.content), turn.tokens.input) == ("found", 20)
+    assert trace.agents[-1].attrs["replayed_records"] == 3
+
+
+def test_a_child_that_did_nothing_yet_has_only_replayed_records(tmp_path):
+    path = write(tmp_path / "rollout-child.jsonl", *by_ordinal(9, told(5, "Go."), says(5, "a")))
+    imported = import_paths([path], "codex")
+    assert [each.duplicates for each in imported.report] == [2]
+    assert not imported.traces[0].events
+
+
+def test_a_child_without_history_is_not_cut(tmp_path):
+    path = write(tmp_path / "rollout-child.jsonl", *by_ordinal(1, told(5, "look"), says(6, "a")))
+    assert kinds(only(path), "0/0") == ["decision"]
+
+
 def test_a_fork_of_a_person_is_a_trace_of_its_own(tmp_path):
     fork = write(
         tmp_path / "rollout-fork.jsonl",

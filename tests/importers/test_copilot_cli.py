@@ -117,6 +117,24 @@ def test_children_without_agent_ids_are_told_by_their_parent_call(tmp_path):
     assert arrows(older, "return") == arrows(inline, "return")
 
 
+def test_a_model_that_is_changed_is_that_of_later_turns(tmp_path):
+    """The agent's is that of its first turn; a message names its own, old ones name none."""
+    path = write(
+        tmp_path / "events.jsonl",
+        begin(selectedModel="a"),
+        event(0, "session.model_change", newModel="b"),
+        message(1, "one"),
+        event(2, "session.model_change", newModel="c"),
+        message(3, "two"),
+        event(4, "session.model_change", newModel="auto"),
+        message(5, "three", model="b"),
+        message(6, "four", model="d"),
+    )
+    trace = only(path)
+    assert trace.agents[0].model == "b"
+    assert [e.attrs.get("model") for e in trace.events] == [None, "c", None, "d"]
+
+
 def test_agents_in_the_background(tmp_path):
     """The call only launches; the result is read later; then more work is handed over."""
     task = {"prompt": "look", "name": "Scout", "mode": "background"}

@@ -15,6 +15,7 @@ from stretto.importers.conformance import check_importer
 from .span_files import counts, lines, links, names, only, shape, texts, tokens, traces, types
 from .transcripts import DATA, REAL
 
+FIVE, HOUR = "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens"
 SUPERVISOR = "langsmith/gen_supervisor_subagents_as_tools.runs.jsonl"
 
 
@@ -183,6 +184,27 @@ def test_tokens_in_every_place(tmp_path, fields):
     assert tokens(trace) == (3, 2)
     if "content" in json.dumps(fields):
         assert texts(trace, "decision") == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("details", "written", "long"),
+    [
+        ({"cache_creation": 0, FIVE: 3, HOUR: 4}, 7, 4),
+        ({"cache_creation": 7, FIVE: 3, HOUR: 4}, 7, 4),
+        ({"cache_creation": 7, HOUR: 0}, 7, None),
+        ({"cache_creation": 7}, 7, None),
+        ({FIVE: 3}, 3, None),
+    ],
+)
+def test_cache_writes_are_told_by_their_time(tmp_path, details, written, long):
+    """LangChain says `cache_creation: 0` beside its two parts; all are part of the 20 tokens."""
+    answer = said("hi", usage=(20, 5))
+    message = answer["generations"][0][0]["message"]["kwargs"]
+    message["usage_metadata"]["input_token_details"] = details
+    trace = only(lines(tmp_path / "r.jsonl", [run("g", "llm", 0, 1, outputs=answer)]))
+    (turn,) = (event for event in trace.events if event.kind == "decision")
+    assert (turn.tokens.input, turn.tokens.cache_write) == (20 - written, written)
+    assert turn.attrs.get("cache_write_1h") == long
 
 
 def test_times_without_a_zone_are_in_utc(labelled):

@@ -141,6 +141,16 @@ def test_a_bare_list_of_messages(tmp_path):
     assert (trace.id, trace.system, report.records) == ("x", "mini-swe-agent", 6)
 
 
+def test_a_run_in_which_models_take_turns_names_them(tmp_path):
+    """mini-SWE-agent's `roulette` picks a model for every turn."""
+    one, two = (LOOK | {"model_name": name} for name in ("gpt-5", "roulette"))
+    info = {"config": {"model": {"model_name": "roulette"}}, "mini_version": "1.9"}
+    document = {"info": info, "messages": [SYSTEM, TASK, one, SEEN, two, SEEN, LOOK]}
+    trace, _ = load(tmp_path / "x.traj.json", document)
+    assert trace.agents[0].model == "roulette"
+    assert [e.attrs.get("model") for e in kinds(trace, "decision")] == ["gpt-5", None, None]
+
+
 def test_commands_in_tags_are_actions_as_those_in_fences_are(tmp_path):
     tagged = LOOK | {"content": "look\n<mswea_bash_command>ls -a</mswea_bash_command>"}
     trace, _ = load(tmp_path / "x.traj.json", [SYSTEM, TASK, tagged, SEEN, DONE])

@@ -107,6 +107,13 @@ def test_a_call_of_a_sub_agent_is_a_spawn_and_its_report_a_return(tmp_path, reco
     assert (call.start, call.duration) == (1.0, 1.5)  # until the turn that read the result
 
 
+def test_a_turn_of_another_model_than_its_agents_says_so(tmp_path):
+    other = [*CALLS[:2], CALLS[2] | {"model": "n"}]
+    (trace,) = read(tmp_path / "traces.jsonl", TRACE | {"calls": other})
+    assert [agent.model for agent in trace.agents] == ["m", "m"]
+    assert [e.attrs.get("model") for e in kinds(trace, "decision")] == [None, None, "n"]
+
+
 def test_tokens_scores_and_ids(tmp_path):
     (trace,) = read(tmp_path / "traces.jsonl", EPISODE)
     first, _, last = kinds(trace, "decision")

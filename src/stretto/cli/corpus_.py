@@ -147,8 +147,11 @@ def _modules(given: Modules) -> int:
     if given.json:
         print_json({"papers": len(found), "implemented": len(implemented), "modules": found})
         return 0
+    width = max(map(len, implemented), default=0)
     for key, modules in implemented.items():
-        console().print(f"{key:<24}{', '.join(modules):<40}{title[key]}", markup=False)
+        console().print(f"{key:<{width}}  {title[key]}", markup=False)
+        for module in modules:
+            console().print(f"{'':<{width}}  {module}", markup=False)
     console().print(f"{len(implemented)} of {len(found)} are implemented; --json lists all")
     return 0
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +12,10 @@ from rich.console import Console
 
 from stretto import store
 from stretto.cli.arguments import console, parse, print_json
-from stretto.importers import FileReport, Imported, import_each
+from stretto.cli.export_ import require_apart
+from stretto.errors import StrettoError
+from stretto.files import output_path
+from stretto.importers import FileReport, Imported, Notice, detect, import_each
 from stretto.trace import Trace
 
 
@@ -23,7 +27,8 @@ class Import(Struct, frozen=True, kw_only=True):
     format: Annotated[str | None, tyro.conf.arg(metavar="NAME")] = None
     """The format, as in `claude-code`; detected by content where absent."""
     output: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="FILE")] = Path("traces.jsonl")
-    """Where the traces go."""
+    """Where the traces go; - is standard output. If it stands in a folder that is read, what an
+    earlier import wrote there is left out."""
     report: tyro.conf.FlagCreatePairsOff[bool] = False
     """Say for every file what was read, skipped, unpaired, unknown or unreliable."""
     json: tyro.conf.FlagCreatePairsOff[bool] = False
@@ -37,22 +42,58 @@ MOST_WARNINGS = 5
 def main(argv: Sequence[str]) -> int:
     """Import, write the traces, and say what they hold."""
     arguments = parse(Import, "import", argv)
+    output = output_path(arguments.output)
+    require_no_source(arguments.paths, output)
     counts: Counter[str] = Counter()
     files: list[FileReport] = []
-    parts = import_each(arguments.paths, arguments.format)
-    store.write(arguments.output, _counted(parts, counts, files))
+    found = import_each(arguments.paths, arguments.format)
+    found = chain((next(found),), found)  # what is there is looked up before anything is written
+    store.write(output, _counted(_without(found, output), counts, files))
     if arguments.json:
-        said = {"output": str(arguments.output), **_totals(counts), "report": files}
-        print_json(said, arguments.output)
+        print_json({"output": str(output), **_totals(counts), "report": files}, output)
         return 0
-    out = console(arguments.output)
+    out = console(output)
     for file in files if arguments.report else ():
         out.print("\n".join(_told(file)), markup=False)
     if not arguments.report:
         _summarise(files, out)
     said = ", ".join(f"{count:,} {name}" for name, count in _totals(counts).items())
-    out.print(f"wrote {arguments.output}: {said}", markup=False)
+    out.print(f"wrote {output}: {said}", markup=False)
     return 0
+
+
+def require_no_source(paths: Sequence[Path], output: Path) -> None:
+    """Raise `StrettoError` if writing would replace a file that is read, or stands beside it.
+
+    In a folder that is read, only what Stretto wrote may be replaced.
+    """
+    for path in paths:
+        if not path.is_dir():
+            require_apart(path, output)
+        elif _is_inside(output, path) and output.is_file() and not _is_own(output):
+            raise StrettoError("this would replace a file of the folder that is read", str(output))
+
+
+def _is_inside(file: Path, folder: Path) -> bool:
+    return file.resolve().is_relative_to(folder.resolve())
+
+
+def _is_own(file: Path) -> bool:
+    try:
+        return detect(file) == "stretto"
+    except StrettoError:
+        return False
+
+
+def _without(parts: Iterator[Imported], output: Path) -> Iterator[Imported]:
+    """What is imported, less what an earlier import wrote to the same place."""
+    place = output.resolve()
+    for part in parts:
+        if part.traces and [Path(file.file).resolve() for file in part.report] == [place]:
+            notice = Notice(str(output), "not read: this is where the traces go")
+            yield Imported((), (FileReport(file=str(output), warnings=(notice,)),))
+        else:
+            yield part
 
 
 def _counted(

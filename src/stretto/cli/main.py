@@ -1,11 +1,13 @@
 """The `stretto` command: one module a verb, loaded when it is called."""
 
 import os
+import signal
 import sys
 import warnings
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
+from threading import current_thread, main_thread
 from typing import Any
 
 from stretto.errors import SourceWarning, StrettoError, did_you_mean
@@ -32,14 +34,18 @@ VERBS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one verb; the exit code is 0, 1 for a check that failed, 2 for a mistake, 130 for ^C."""
+    """Run one verb; the exit code is 0, 1 for a check that failed, 2 for a mistake, 130 for ^C.
+
+    Other signals that end a program leave no half-written file either: 143 (TERM), 129 (HUP).
+    """
     arguments = list(sys.argv[1:] if argv is None else argv)
     # Threads of torch that spin while they wait starve each other when anything else wants the
     # processor: steps were seen to take ten times as long. Must be set before torch is loaded.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     warnings.showwarning = _tell
     try:
-        return _dispatch(arguments)
+        with _tidy_ends():
+            return _dispatch(arguments)
     except StrettoError as error:
         print(f"stretto: {_one_line(error)}", file=sys.stderr)
         return 2
@@ -49,6 +55,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _be_silent()
         return 0
+
+
+@contextmanager
+def _tidy_ends() -> Generator[None]:
+    """Let a signal that ends the program unwind it, as ^C does; one that is ignored stays so."""
+    before: dict[int, Any] = {}
+    if current_thread() is main_thread():
+        numbers = (getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP"))
+        usual = [n for n in numbers if n is not None and signal.getsignal(n) == signal.SIG_DFL]
+        before = {number: signal.signal(number, _end) for number in usual}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _end(number: int, _frame: Any) -> None:
+    print(f"stretto: ended by {signal.Signals(number).name}", file=sys.stderr)
+    raise SystemExit(128 + number)
 
 
 def _tell(message: Warning | str, category: type[Warning], *place: Any, **rest: Any) -> None:

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from stretto import store
 from stretto.cli.arguments import console, parse, print_json
-from stretto.cli.export_ import require_apart
-from stretto.loading import load_all
+from stretto.cli.export_ import load_source, require_apart
+from stretto.files import output_path
 from stretto.redaction import Contents, Redaction, redact_all
 
 
@@ -24,7 +24,7 @@ class Redact(Struct, frozen=True, kw_only=True):
     file: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")]
     """A file of traces, or a transcript."""
     output: Annotated[Path, tyro.conf.arg(aliases=["-o"], metavar="OUT")] = Path("redacted.jsonl")
-    """Where the redacted traces go."""
+    """Where the redacted traces go; - is standard output."""
     contents: Contents = "hash"
     """Texts: keep them without private strings, leave a salted hash of each, or drop them."""
     json: tyro.conf.FlagCreatePairsOff[bool] = False
@@ -34,14 +34,15 @@ class Redact(Struct, frozen=True, kw_only=True):
 def main(argv: Sequence[str]) -> int:
     """Redact, write, and say what was taken out."""
     arguments = parse(Redact, "redact", argv)
-    require_apart(arguments.file, arguments.output)
-    traces, report = redact_all(load_all(arguments.file), arguments.contents)
-    store.write(arguments.output, traces)
+    output = output_path(arguments.output)
+    require_apart(arguments.file, output)
+    traces, report = redact_all(load_source(arguments.file), arguments.contents)
+    store.write(output, traces)
     if arguments.json:
-        said = {"output": str(arguments.output), "traces": len(traces), "report": report}
-        print_json(said, arguments.output)
+        said = {"output": str(output), "traces": len(traces), "report": report}
+        print_json(said, output)
     else:
-        _say(arguments.output, report)
+        _say(output, report)
     return 0
 
 

@@ -1,14 +1,21 @@
 """What is wrong with the pool: values outside of the vocabulary, doubled records."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
+from stretto.corpus.identifiers import canonical, plain_title
 from stretto.corpus.tables import Pool, Row, Table
 from stretto.corpus.vocabulary import FORMS, SCREENING, TAGS
 from stretto.errors import StrettoError, did_you_mean
 
-UNIQUE = ("key", "record_id", "identifier")
+UNIQUE: dict[str, Callable[[str], str]] = {
+    "key": str,
+    "record_id": str,
+    "identifier": canonical,
+    "title": plain_title,
+}
+"""Field that no two records share to what is compared of it."""
 
 
 class Flaw(Struct, frozen=True):
@@ -37,11 +44,21 @@ def flaws(pool: Pool) -> Iterator[Flaw]:
 def require_flawless(pool: Pool) -> Pool:
     """Return the pool.
 
-    Raises `StrettoError` for its first flaw.
+    Raises `StrettoError` for the flaws of the first record that has any.
     """
-    for flaw in flaws(pool):
-        raise flaw.error()
+    found = list(flaws(pool))
+    if found:
+        record = (found[0].file, found[0].line)
+        raise _together([flaw for flaw in found if (flaw.file, flaw.line) == record])
     return pool
+
+
+def _together(found: Sequence[Flaw]) -> StrettoError:
+    """The flaws of one record."""
+    if len(found) == 1:
+        return found[0].error()
+    said = (f"{each.field}: {StrettoError(each.what, hint=each.hint)}" for each in found)
+    return StrettoError("; ".join(said), f"{found[0].file}:{found[0].line}")
 
 
 def _values(table: Table, row: Row) -> Iterator[Flaw]:
@@ -57,10 +74,10 @@ def _values(table: Table, row: Row) -> Iterator[Flaw]:
 
 
 def _doubled(table: Table, row: Row, first: dict[tuple[str, str], str]) -> Iterator[Flaw]:
-    for field in UNIQUE:
+    for field, compared in UNIQUE.items():
         if field in table.fields:
             here = f"{table.file}:{row.line}"
-            known = first.setdefault((field, row.values[field]), here)
+            known = first.setdefault((field, compared(row.values[field])), here)
             if known != here:
                 what = f'"{row.values[field]}" is taken'
                 yield Flaw(table.file, row.line, field, what, f"by {known}")

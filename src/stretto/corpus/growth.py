@@ -13,7 +13,15 @@ from msgspec import Struct
 
 from stretto.corpus.flaws import require_flawless
 from stretto.corpus.statistics import Statistics, statistics
-from stretto.corpus.tables import EXCLUDED, EXCLUDED_FIELDS, PAPER_FIELDS, POOL, read_pool
+from stretto.corpus.tables import (
+    EXCLUDED,
+    EXCLUDED_FIELDS,
+    PAPER_FIELDS,
+    POOL,
+    Pool,
+    parse_table,
+    read_pool,
+)
 from stretto.errors import StrettoError
 from stretto.files import read_bytes, write_whole
 
@@ -36,26 +44,19 @@ def add(
     """
     kept = "record_id" not in record
     path, fields = (papers, PAPER_FIELDS) if kept else (excluded, EXCLUDED_FIELDS)
-    before = statistics(require_flawless(read_pool(papers, excluded)))
+    pool = require_flawless(read_pool(papers, excluded))
     old = read_bytes(path)
     if old.split(b"\n", 1)[0].decode().strip().split(",") != list(fields):
         raise StrettoError(f"the columns are not {','.join(fields)}", f"{path}:1")
     line = StringIO()
     csv.writer(line, lineterminator="\n").writerow([record[field] for field in fields])
     separator = b"" if old.endswith(b"\n") else b"\n"
-    trial = path.with_name(f".{path.name}.trial")
-    try:
-        write_whole(trial, [old, separator, line.getvalue().encode()])
-        try:
-            files = (trial, excluded) if kept else (papers, trial)
-            after = statistics(require_flawless(read_pool(*files)))
-        except StrettoError as error:
-            where = error.where.replace(str(trial), str(path))
-            raise StrettoError(error.what, where, error.hint) from None
-        trial.replace(path)
-    finally:
-        trial.unlink(missing_ok=True)
-    return tuple(_changes(before, after))
+    new = b"".join((old, separator, line.getvalue().encode()))
+    table = parse_table(new, path, fields)
+    grown = Pool(table, pool.excluded) if kept else Pool(pool.papers, table)
+    after = statistics(require_flawless(grown))
+    write_whole(path, [new])
+    return tuple(_changes(statistics(pool), after))
 
 
 def _changes(before: Statistics, after: Statistics) -> Iterator[Change]:

@@ -60,8 +60,16 @@ def read_pool(papers: Path = POOL, excluded: Path = EXCLUDED) -> Pool:
 
 
 def _read(path: Path, fields: Sequence[str]) -> Table:
+    return parse_table(read_bytes(path), path, fields)
+
+
+def parse_table(data: bytes, path: Path, fields: Sequence[str]) -> Table:
+    """The table of a file that holds `data`; `path` stands for it in errors.
+
+    Raises `StrettoError` for what is no such table.
+    """
     try:
-        text = read_bytes(path).decode()
+        text = data.decode()
     except UnicodeDecodeError as error:
         raise StrettoError(f"no UTF-8 at byte {error.start}", str(path)) from None
     reader = csv.reader(StringIO(text, newline=""), strict=True)

@@ -17,11 +17,11 @@ from typing import Protocol, cast
 
 from stretto.errors import StrettoError, did_you_mean
 from stretto.exporters.output import Output
-from stretto.files import write_whole
+from stretto.files import is_stream, write_whole
 from stretto.trace import Trace
 from stretto.validate import require_valid
 
-__all__ = ["EXPORTERS", "Exporter", "Output", "export", "load_exporter", "write"]
+__all__ = ["EXPORTERS", "Exporter", "Output", "export", "load_exporter", "places", "write"]
 
 EXPORTERS = {
     "perfetto": "stretto.exporters.perfetto",
@@ -73,7 +73,8 @@ def export(traces: Sequence[Trace], format: str) -> Output:
         return _try(exporter, traces)
     parts = [_try(exporter, [trace]) for trace in traces]
     left_out = sum((Counter(part.left_out) for part in parts), Counter[str]())
-    named = {str(number): part.files[""] for number, part in enumerate(parts, start=1)}
+    width = len(str(len(parts)))  # so that they sort
+    named = {f"{number:0{width}}": part.files[""] for number, part in enumerate(parts, start=1)}
     return Output(named, left_out)
 
 
@@ -97,10 +98,21 @@ def write(output: Output, path: Path) -> list[Path]:
     A single file gets the name `path`; of several, each gets its own name put in before the first
     dot: `t.graphml` becomes `t-1.graphml` and `t-2.graphml`.
     """
-    paths = [_place(path, name) for name in output.files]
+    paths = places(output, path)
     for place, content in zip(paths, output.files.values(), strict=True):
         write_whole(place, [content])
     return paths
+
+
+def places(output: Output, path: Path) -> list[Path]:
+    """Where `write` puts the files of an output.
+
+    Raises `StrettoError` for several files where `path` is a pipe or a device.
+    """
+    if len(output.files) > 1 and is_stream(path):
+        what = f"{len(output.files)} files cannot go into one stream"
+        raise StrettoError(what, str(path), "name a file with -o")
+    return [_place(path, name) for name in output.files]
 
 
 def _place(path: Path, name: str) -> Path:

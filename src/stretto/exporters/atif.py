@@ -12,7 +12,9 @@ reference in the observation of the call that spawned it. An agent's trajectory 
 | `human` | a step of the user |
 | anything else | a step of the system |
 
-The whole event stands in `extra.stretto` of what it became. Edges are left out.
+What a turn thought is its `reasoning_content`; a system prompt is the first step, of the system.
+The whole event stands in `extra.stretto` of what it became, what else there is in that of the
+outermost trajectory (see `atif_restore`).
 """
 
 from collections.abc import Sequence
@@ -23,8 +25,9 @@ import msgspec
 from msgspec import Struct
 
 from stretto.errors import StrettoError
+from stretto.exporters.atif_restore import counts, known_texts
 from stretto.exporters.output import Output
-from stretto.exporters.remainder import event_texts, loose_texts
+from stretto.exporters.remainder import event_texts, thought_of
 from stretto.exporters.timing import epoch, nanoseconds
 from stretto.trace import Agent, Event, Header, Trace
 
@@ -43,9 +46,7 @@ Json = dict[str, Any]
 def export(traces: Sequence[Trace]) -> Output:
     """One trace as a trajectory with its sub-agents' trajectories inside."""
     (trace,) = traces
-    loose = len(loose_texts(trace))
-    left_out = {"edges": len(trace.edges), "texts that no event names": loose}
-    return Output({"": msgspec.json.encode(_root(trace)) + b"\n"}, left_out)
+    return Output({"": msgspec.json.encode(_root(trace)) + b"\n"})
 
 
 def _root(trace: Trace) -> Json:
@@ -53,18 +54,32 @@ def _root(trace: Trace) -> Json:
     roots = [agent for agent in trace.agents if agent.parent is None]
     if not roots:
         raise StrettoError("no agent to write a trajectory of", trace.id)
-    made = {agent.id: _Trajectory(facts, agent).made() for agent in trace.agents}
+    made = {
+        agent.id: _Trajectory(facts, agent, place).made()
+        for place, agent in enumerate(trace.agents)
+    }
     root = made[roots[0].id]
     for agent in trace.agents:
         inside = root if agent.parent is None else made[agent.parent]
         if made[agent.id] is not root:
             inside.setdefault("subagent_trajectories", []).append(made[agent.id])
-    header = {name: getattr(trace, name) for name in Header.__struct_fields__}
-    root["extra"] = {"stretto": msgspec.to_builtins(header)}
+    root["extra"] = _extra_of(trace, root)
     root["final_metrics"]["extra"] = {"scores": msgspec.to_builtins(trace.scores)}
     if len(roots) > 1:
         root["notes"] = f"{len(roots) - 1} of the sub-agents have no parent: agents side by side"
     return root
+
+
+def _extra_of(trace: Trace, root: Json) -> Json:
+    """What the format has no place for."""
+    known = known_texts(root, trace)
+    header = {name: getattr(trace, name) for name in Header.__struct_fields__}
+    return {
+        "stretto": msgspec.to_builtins(header),
+        "edges": msgspec.to_builtins(trace.edges),
+        "texts": {name: text for name, text in trace.contents.items() if name not in known},
+        "counts": counts(trace),
+    }
 
 
 class _Facts(Struct, frozen=True):
@@ -72,6 +87,8 @@ class _Facts(Struct, frozen=True):
 
     trace: Trace
     epoch: int
+    place: dict[str, int]
+    """By event, its row."""
     parent: dict[str, str | None]
     lived: dict[str, list[Event]]
     """By agent, what it did and what it was told."""
@@ -99,6 +116,7 @@ def _gather(trace: Trace) -> _Facts:
     return _Facts(
         trace,
         epoch(trace),
+        {event.id: row for row, event in enumerate(trace.events)},
         {agent.id: agent.parent for agent in trace.agents},
         lived,
         called,
@@ -116,23 +134,27 @@ class _Call(Struct, frozen=True):
 class _Trajectory:
     """Makes the trajectory of one agent; grows while its events are added."""
 
-    def __init__(self, facts: _Facts, agent: Agent) -> None:
+    def __init__(self, facts: _Facts, agent: Agent, place: int) -> None:
         self.facts = facts
         self.trace = facts.trace
         self.agent = agent
+        self.place = place
         self.steps: list[Json] = []
         self.under_way: Json | None = None
         self.calls: dict[str, _Call] = {}
 
     def made(self) -> Json:
         """The trajectory."""
+        named = self.agent.attrs.get("system_prompt")
+        if isinstance(named, str) and (prompt := self.trace.text(named)):
+            self._bare("system", prompt, "system_prompt")
         for event in self.facts.lived[self.agent.id]:
             if event.agent == self.agent.id:
                 self._own(event)
             else:
                 self._step("user", event)
         if not self.steps:  # the format requires one
-            self.steps.append({"step_id": 1, "source": "system", "message": ""})
+            self._bare("system", "", "nothing happened")
         agent = self.agent
         optional = {"model_name": agent.model} if agent.model is not None else {}
         return {
@@ -143,7 +165,7 @@ class _Trajectory:
                 "name": agent.name or agent.role or agent.id,
                 "version": self.trace.system or "unknown",
                 **optional,
-                "extra": {"stretto": msgspec.to_builtins(agent)},
+                "extra": {"stretto": msgspec.to_builtins(agent), "place": self.place},
             },
             "steps": self.steps,
             "final_metrics": {"total_steps": len(self.steps)},
@@ -153,6 +175,10 @@ class _Trajectory:
         if event.kind == "decision":
             self.under_way = self._step("agent", event)
             self.under_way["llm_call_count"] = 1
+            if event.model is not None:
+                self.under_way["model_name"] = event.model
+            if thought := thought_of(self.trace, event):
+                self.under_way["reasoning_content"] = thought
             if metrics := _metrics(event):
                 self.under_way["metrics"] = metrics
         elif event.kind in ACTIONS:
@@ -170,12 +196,17 @@ class _Trajectory:
         self.steps.append(step)
         return step
 
+    def _bare(self, source: str, message: str, why: str) -> Json:
+        """A step that no event made."""
+        step: Json = {"step_id": len(self.steps) + 1, "source": source, "message": message}
+        self.steps.append(step | {"extra": {"stretto": why}})
+        return self.steps[-1]
+
     def _current(self) -> Json:
         """The step that an action belongs to; before the first turn, one without a model call."""
         if self.under_way is None:
-            step = {"step_id": len(self.steps) + 1, "source": "agent", "message": ""}
-            self.under_way = {**step, "llm_call_count": 0}
-            self.steps.append(self.under_way)
+            self.under_way = self._bare("agent", "", "before the first turn")
+            self.under_way["llm_call_count"] = 0
         return self.under_way
 
     def _call(self, event: Event) -> None:
@@ -210,7 +241,8 @@ class _Trajectory:
     def _extra(self, event: Event) -> Json:
         texts = event_texts(self.trace, event)
         observed = {"observed": texts["observed"]} if "observed" in texts else {}
-        return {"stretto": msgspec.to_builtins(event), **observed}
+        place = self.facts.place[event.id]
+        return {"stretto": msgspec.to_builtins(event), "place": place, **observed}
 
 
 def _observe(step: Json, result: Json) -> None:

@@ -123,11 +123,14 @@ class _Writer:
         agent = self.agents[event.agent]
         operation = OPERATIONS.get(event.kind)
         said: Json = {"gen_ai.operation.name": operation} if operation else {}
+        model = event.model or agent.model
         said |= self._who(agent) | _usage(event.tokens) | self._texts(event)
+        if event.model is not None:
+            said["gen_ai.request.model"] = model
         if event.tool is not None:
             said["gen_ai.tool.name"] = event.tool
         said |= _fields("event", event, Event) | {"stretto.row": row}
-        of = event.tool if event.kind != "decision" else agent.model
+        of = event.tool if event.kind != "decision" else model
         name = " ".join(filter(None, [operation or event.kind, of]))
         above = self._id("agent", event.agent)
         return self._span("event", event.id, above, name, said, self.spans.of_event[row])

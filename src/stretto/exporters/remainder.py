@@ -12,6 +12,13 @@ def event_texts(trace: Trace, event: Event) -> dict[str, str]:
     return {name: text for name, text in texts.items() if text is not None}
 
 
+def thought_of(trace: Trace, event: Event) -> str | None:
+    """What a turn thought before it spoke: imports name the text, or keep it as it came."""
+    named, kept = event.attrs.get("thinking"), event.attrs.get("reasoning")
+    text = trace.text(named) if isinstance(named, str) else None
+    return text or (kept if isinstance(kept, str) else None)
+
+
 def loose_texts(trace: Trace) -> dict[str, str]:
     """The texts that no event refers to, by hash."""
     used = {event.content for event in trace.events}

@@ -24,6 +24,7 @@ import msgspec
 from msgspec import Struct
 
 from stretto.exporters.output import Output
+from stretto.exporters.remainder import thought_of
 from stretto.exporters.timing import NANO, epoch
 from stretto.trace import Agent, Event, Score, Trace
 
@@ -236,7 +237,7 @@ class _Conversation:
         message: Json = {"role": ROLE.get(event.kind, "assistant"), "content": text}
         if event.kind == "decision":
             calls = list(self._calls(event))
-            reasoning = event.attrs.get("reasoning")
+            reasoning = thought_of(self.trace, event)
             message |= {"tool_calls": calls} if calls else {}
             message |= {"reasoning_content": reasoning} if isinstance(reasoning, str) else {}
         elif event.kind == "tool_result":
@@ -296,7 +297,8 @@ class _Conversation:
 
     def _model_call(self, event: Event) -> Json:
         call: Json = {"node": self.place[event.id]}
-        model = next((a.model for a in self.members if a.id == event.agent), None)
+        models = (agent.model for agent in self.members if agent.id == event.agent)
+        model = event.model or next(models, None)
         call |= {"model": model} if model is not None else {}
         if usage := _usage(event):
             call["usage"] = usage

@@ -52,8 +52,20 @@ def recognise(head: Head) -> Likeness:
     is_session = "events" in record_at(document) and _at(document, "app_name") is not None
     if is_session and not events:
         return Likeness(1.0)
-    near = "author" in first or is_session
-    return Likeness(0.3, 'events without "author" and "invocation_id"') if near else Likeness(0.0)
+    if "author" in first or is_session:
+        return Likeness(0.3, 'events without "author" and "invocation_id"')
+    return _nearness(head)
+
+
+def _nearness(head: Head) -> Likeness:
+    """How much a file that has no events where they are looked for looks like a session."""
+    keys = {key for each in (*head.nested, *head.lines[:1]) for key in each}
+    if {"Author", "InvocationID"} <= keys:
+        return Likeness(0.4, "its keys begin with capital letters, as only the kit for Go has them")
+    is_session = _at(head.document, "app_name") is not None
+    if "author" in keys and keys & {"invocation_id", "invocationId"}:
+        return Likeness(0.4, 'its events do not stand under "events"')
+    return Likeness(0.3, 'a session without "events"') if is_session else Likeness(0.0)
 
 
 def import_files(files: Sequence[Path]) -> Imported:
@@ -187,7 +199,8 @@ class _Weaver:
         start = self._began(event, end)
         calls = [*_parts(event, "function_call"), *_parts(event, "executable_code")]
         model = _at(event, "model_version")
-        if isinstance(model, str) and model:
+        model = model if isinstance(model, str) and model else None
+        if model is not None:
             self.models.setdefault(author, model)
         text = _text(event)
         strand.turn(
@@ -201,6 +214,7 @@ class _Weaver:
                 event_id=text_at(event, "id"),
                 invocation_id=_word(_at(event, "invocation_id")),
                 branch=text_at(event, "branch"),
+                model=model if model != self.models.get(author) else None,
                 finish_reason=_word(_at(event, "finish_reason")),
                 error=_word(_at(event, "error_message")) or _word(_at(event, "error_code")),
             ),

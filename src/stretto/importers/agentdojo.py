@@ -24,6 +24,7 @@ from stretto.trace import Agent, Decision, Score, Trace
 __all__ = ["import_files", "recognise", "sessions"]
 
 FIELDS = ("suite_name", "pipeline_name", "messages")
+_TELLING = ("pipeline_name", "messages", "user_task_id", "injection_task_id", "attack_type")
 _NOT_LETTERS = re.compile(r"\\[nrt\"']|[\W_]+")
 """What the YAML of a tool result may change in a text: line ends, white space, quotes."""
 
@@ -33,8 +34,11 @@ PAPERS = ("agentdojo2024",)
 def recognise(head: Head) -> Likeness:
     """Look for the suite, the pipeline and the messages."""
     document = head.document
-    if not isinstance(document, dict) or "suite_name" not in document:
+    if not isinstance(document, dict):
         return Likeness(0.0)
+    if "suite_name" not in document:
+        near = sum(name in document for name in _TELLING) > 1
+        return Likeness(0.3, 'no "suite_name"') if near else Likeness(0.0)
     missing = [name for name in FIELDS if name not in document]
     if not missing or (missing == ["messages"] and len(head.data) >= SIZE):
         return Likeness(1.0)

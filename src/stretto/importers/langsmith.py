@@ -33,6 +33,7 @@ __all__ = ["import_files", "recognise", "sessions"]
 sessions = by_trace
 
 KINDS: dict[str, Kind] = {"llm": "turn", "tool": "tool", "retriever": "tool", "embedding": "tool"}
+_FIVE_MINUTES, _HOUR = "ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens"
 _READ = (
     "id",
     "trace_id",
@@ -203,7 +204,8 @@ def _span(run: dict[str, Any], traces: Mapping[str, str], source: Source, who: W
         agent_id=who[1] if kind != "tool" else None,
         error=text_at(run, "error"),
         scores=tuple(_scores(run)),
-        attrs=known(**{str(key): value for key, value in run.items() if key not in _READ}),
+        attrs=known(**{str(key): value for key, value in run.items() if key not in _READ})
+        | (known(cache_write_1h=_long_write(run)) if kind == "turn" else {}),
         **_content(run, kind),
     )
 
@@ -271,7 +273,17 @@ def _message(run: dict[str, Any]) -> dict[str, Any]:
 
 
 def _tokens(run: dict[str, Any]) -> Tokens | None:
-    """Tokens by the first of the places that versions put them."""
+    usage, details = _usage(run)
+    return count_tokens(
+        _first(usage, "input_tokens", "prompt_tokens"),
+        _first(usage, "output_tokens", "completion_tokens"),
+        _first(details, "cache_read", "cached_tokens"),
+        _written(details),
+    )
+
+
+def _usage(run: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Tokens by the first of the places that versions put them, and the parts of the prompt."""
     outputs = record_at(run, "outputs")
     usage = (
         record_at(_message(run), "usage_metadata")
@@ -282,12 +294,20 @@ def _tokens(run: dict[str, Any]) -> Tokens | None:
         or run
     )
     details = record_at(usage, "input_token_details") or record_at(usage, "prompt_tokens_details")
-    return count_tokens(
-        _first(usage, "input_tokens", "prompt_tokens"),
-        _first(usage, "output_tokens", "completion_tokens"),
-        _first(details, "cache_read", "cached_tokens"),
-        _first(details, "cache_creation", "cache_write_tokens"),
-    )
+    return usage, details
+
+
+def _written(details: dict[str, Any]) -> int | None:
+    """Tokens written to a cache: LangChain says 0 for them where it tells them by their time."""
+    stated = _first(details, "cache_creation", "cache_write_tokens")
+    parts = [count_at(details, name) for name in (_FIVE_MINUTES, _HOUR)]
+    told = [part for part in parts if part is not None]
+    return max(stated or 0, sum(told)) if told else stated
+
+
+def _long_write(run: dict[str, Any]) -> int | None:
+    """How many of the written tokens are kept for an hour; `None` where none are."""
+    return count_at(_usage(run)[1], _HOUR) or None
 
 
 def _first(record: dict[str, Any], *names: str) -> int | None:

@@ -37,9 +37,12 @@ _READ = ("type", "name", "input", "output", "model", "usage", "sdk_span_type")
 
 def recognise(head: Head) -> Likeness:
     """Look for the objects `trace` and `trace.span`."""
-    kinds = {text_at(item, "object") for item in items_of(head)}
+    items = list(items_of(head))
+    kinds = {text_at(item, "object") for item in items}
     if "trace.span" in kinds:
         return Likeness(1.0)
+    if any("span_data" in item for item in items):
+        return Likeness(0.45, 'spans whose "object" is not "trace.span"')
     if "trace" in kinds:
         return Likeness(0.4, "a trace without spans")
     return Likeness(0.0)

@@ -1,6 +1,7 @@
 """Which files are read as which format, and which belong together."""
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -40,7 +41,16 @@ IMPORTERS = {
 """Format to the module that reads it."""
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".eval", ".traj", ".log", ".txt")
-"""Files of a folder that are looked at; a file that is named is looked at whatever its name."""
+"""Files of a folder that are looked at, in capitals too; one that is named is in any case."""
+
+SIDECARS = ("annotations.csv",)
+"""Files of a folder that are read with those beside them (the labels of MAST)."""
+
+MOST_ENDINGS = 6
+"""Endings of files that are not looked at that a report names."""
+
+FUNCTIONS = ("recognise", "sessions", "import_files")
+"""What an importer has."""
 
 MATCH = 0.5
 """The likeness from which a file is taken for a format."""
@@ -108,14 +118,22 @@ def plan(paths: Sequence[str | Path], format: str | None = None) -> Plan:
 def importer(name: str) -> Importer:
     """The importer of a format.
 
-    Raises `StrettoError` for a name that is not known.
+    Raises `StrettoError` for a name that is not known, and for a module that is no importer or
+    cannot be imported, whatever it raises.
     """
     if name not in IMPORTERS and "." not in name:
         raise StrettoError(f'no format "{name}"', hint=did_you_mean(name, IMPORTERS))
     try:
-        return cast(Importer, import_module(IMPORTERS.get(name, name)))
-    except ModuleNotFoundError as error:
-        raise StrettoError(str(error), name, "is it installed?") from None
+        module = import_module(IMPORTERS.get(name, name))
+    except Exception as error:
+        what = f"cannot be imported: {type(error).__name__}: {error}".splitlines()[0]
+        hint = "is it installed?" if isinstance(error, ModuleNotFoundError) else ""
+        raise StrettoError(what, name, hint) from error
+    for function in FUNCTIONS:
+        if not callable(getattr(module, function, None)):
+            hint = f"an importer has {', '.join(FUNCTIONS)}"
+            raise StrettoError(f'is no importer: it has no "{function}"', name, hint)
+    return cast(Importer, module)
 
 
 def detect(path: str | Path) -> str:
@@ -139,7 +157,12 @@ def _named(path: Path, format: str | None) -> tuple[str, Path]:
     _require_text(path)
     if format is None:
         return _detected(path), path
-    read_head(path)
+    head = read_head(path)
+    likeness = importer(format).recognise(head)
+    if not likeness.score:  # a torn file may be less like its format than a match
+        best, found = _likeliest(head)
+        looks = f"it looks like {best}" if found.score >= MATCH else head.obstacle or likeness.why
+        raise StrettoError(f"is not {format}", str(path), looks)
     return format, path
 
 
@@ -148,8 +171,11 @@ def _require_text(path: Path) -> None:
     try:
         str(path).encode()
     except UnicodeEncodeError:
-        shown = os.fsencode(path).decode("utf-8", "replace")
-        raise StrettoError("its name is not UTF-8", shown, "rename it") from None
+        raise StrettoError("its name is not UTF-8", _shown(path), "rename it") from None
+
+
+def _shown(name: str | Path) -> str:
+    return os.fsencode(name).decode("utf-8", "replace")
 
 
 def _detected(path: Path) -> str:
@@ -161,45 +187,89 @@ def _detected(path: Path) -> str:
 
 
 def _nearest(path: Path) -> tuple[str | None, str]:
-    """The format of a file, else what came closest."""
+    """The format of a file, else what came closest.
+
+    Raises `StrettoError` for a file that is packed, or no UTF-8.
+    """
     head = read_head(path)
+    best, found = _likeliest(head)
+    if found.score >= MATCH:
+        return best, ""
+    if head.obstacle and not found.score:
+        raise StrettoError(f"is {head.obstacle}", str(path))
+    if not found.score:
+        return None, "nothing comes close"
+    return None, f"closest is {best}: {found.why}" if found.why else f"closest is {best}"
+
+
+def _likeliest(head: Head) -> tuple[str, Likeness]:
     found = {name: importer(name).recognise(head) for name in IMPORTERS}
     best = max(found, key=lambda name: found[name].score)
-    if found[best].score >= MATCH:
-        return best, ""
-    why = found[best].why
-    near = f"closest is {best}" if found[best].score else "nothing comes close"
-    return None, f"{near}: {why}" if why else near
+    return best, found[best]
 
 
 def _in_folder(
     folder: Path, format: str | None
 ) -> tuple[list[tuple[str, Path]], dict[Path, StrettoError]]:
     """The files of a folder that are known, and why the others are not."""
-    below = sorted(folder.rglob("*"))
-    files = [f for f in below if f.suffix in SUFFIXES and f.is_file()]
-    if not files:
-        looked = ", ".join(SUFFIXES)
-        raise StrettoError(f"a folder without any of {looked}", str(folder), "check the path")
+    files, unknown = _listed(folder)
     found: list[tuple[str, Path]] = []
-    unknown = {f: _linked(f) for f in below if f.is_symlink() and f.is_dir()}
+    refused: dict[Path, StrettoError] = {}
     for file in files:
         try:
             found.append((_format_of(file, format), file))
         except StrettoError as error:
-            unknown[file] = error
+            refused[file] = error
     if not found:
-        close = (file for file, why in unknown.items() if why.hint.startswith("closest"))
-        nearest = next(close, next(iter(unknown)))
+        close = (file for file, why in refused.items() if why.hint.startswith("closest"))
+        nearest = next(close, files[0])
         if format is None:
             _detected(nearest)  # raises, with all formats that were looked for
-        raise unknown[nearest]
-    return found, unknown
+        raise refused[nearest]
+    return found, unknown | refused
+
+
+def _listed(folder: Path) -> tuple[list[Path], dict[Path, StrettoError]]:
+    """The files of a folder that are looked at, and what is not."""
+    files: list[Path] = []
+    unknown: dict[Path, StrettoError] = {}
+    endings: Counter[str] = Counter()
+    for path in sorted(folder.rglob("*")):
+        if path.is_dir():
+            if path.is_symlink():
+                unknown[path] = _linked(path)
+        elif path.suffix.casefold() not in SUFFIXES:
+            if path.name not in SIDECARS:
+                endings[_shown(path.suffix.casefold()) or "none"] += 1
+        elif path.is_symlink() and not path.exists():
+            unknown[path] = StrettoError("a link to nothing", _shown(path))
+        else:
+            files.append(path)
+    others = _other_endings(endings)
+    if not files:
+        looked = ", ".join(SUFFIXES)
+        hint = others or "check the path"
+        raise StrettoError(f"a folder without any of {looked}", str(folder), hint)
+    if others:
+        unknown[folder] = StrettoError(others, str(folder))
+    return files, unknown
+
+
+def _other_endings(endings: Counter[str]) -> str:
+    """How many files are not looked at, as in `3 files with other endings (.gz 2, .zip 1)`."""
+    if not endings:
+        return ""
+    ranked = sorted(endings.items(), key=lambda item: (item[0] == "none", -item[1], item[0]))
+    more = len(ranked) - MOST_ENDINGS
+    named = ", ".join(f"{ending} {count:,}" for ending, count in ranked[:MOST_ENDINGS])
+    total = endings.total()
+    rest = f" and {more} more" if more > 0 else ""
+    return f"{total:,} file{'s' if total > 1 else ''} with other endings ({named}{rest})"
 
 
 def _linked(folder: Path) -> StrettoError:
     """A link may lead anywhere, also to where it stands."""
-    return StrettoError("a linked folder", str(folder), "name it as a path of its own")
+    return StrettoError("a linked folder", _shown(folder), "name it as a path of its own")
 
 
 def _format_of(file: Path, format: str | None) -> str:
@@ -209,9 +279,10 @@ def _format_of(file: Path, format: str | None) -> str:
         if name is None:
             raise StrettoError("no known format", str(file), near)
         return name
-    likeness = importer(format).recognise(read_head(file))
+    head = read_head(file)
+    likeness = importer(format).recognise(head)
     if likeness.score < MATCH:
-        raise StrettoError(f"is not {format}", str(file), likeness.why)
+        raise StrettoError(f"is not {format}", str(file), head.obstacle or likeness.why)
     return format
 
 

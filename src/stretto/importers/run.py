@@ -1,6 +1,6 @@
 """Do an import that is planned."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from stretto.errors import StrettoError
@@ -16,9 +16,7 @@ def import_paths(paths: Sequence[str | Path], format: str | None = None) -> Impo
     Raises `StrettoError` for a path that is missing, a file that holds nothing that is known, or
     where no session can be read.
     """
-    parts = list(import_each(paths, format))
-    reports = tuple(file for part in parts for file in part.report)
-    return Imported(tuple(trace for part in parts for trace in part.traces), reports)
+    return joined(import_each(paths, format))
 
 
 def import_each(paths: Sequence[str | Path], format: str | None = None) -> Iterator[Imported]:
@@ -26,13 +24,20 @@ def import_each(paths: Sequence[str | Path], format: str | None = None) -> Itera
 
     What is not read at all comes last. Raises `StrettoError` as `import_paths`.
     """
+    yield from read_each(paths, format, import_session)
+
+
+def read_each(
+    paths: Sequence[str | Path], format: str | None, read: Callable[[Session], Imported]
+) -> Iterator[Imported]:
+    """As `import_each`; `read` reads a session, `import_session` or `read_session`."""
     planned = plan(paths, format)
     named = {Path(path) for path in paths}
     failed: list[StrettoError] = []
     found = False
     for session in planned.sessions:
         try:
-            part = import_session(session)
+            part = read(session)
         except StrettoError as error:
             if named & set(session.files):
                 raise
@@ -45,11 +50,30 @@ def import_each(paths: Sequence[str | Path], format: str | None = None) -> Itera
     yield Imported((), planned.skipped)
 
 
+def joined(parts: Iterable[Imported]) -> Imported:
+    """All of several imports."""
+    whole = list(parts)
+    reports = tuple(file for part in whole for file in part.report)
+    return Imported(tuple(trace for part in whole for trace in part.traces), reports)
+
+
 def import_session(session: Session) -> Imported:
     """Read the traces of one session.
 
-    Raises `StrettoError` where nothing of it can be read.
+    Raises `StrettoError` where nothing of it can be read, be it by a mistake of the importer.
     """
+    try:
+        return read_session(session)
+    except StrettoError:
+        raise
+    except Exception as error:
+        raised = f"{type(error).__name__}: {error}".splitlines()[0]
+        what = f"{raised}; this is a mistake of the importer, please report it"
+        raise StrettoError(what, str(session.files[0])) from error
+
+
+def read_session(session: Session) -> Imported:
+    """As `import_session`, but a mistake of the importer is raised as it is."""
     return importer(session.format).import_files(session.files)
 
 

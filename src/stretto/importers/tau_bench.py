@@ -56,9 +56,12 @@ def recognise(head: Head) -> Likeness:
     """Look for the fields of a result, in a list or alone."""
     document = head.document
     first = document if isinstance(document, dict) else value_at(document, 0)
-    if not isinstance(first, dict) or "traj" not in first:
+    if not isinstance(first, dict):
         return Likeness(0.0)
     missing = [name for name in FIELDS if name not in first]
+    if "traj" not in first:
+        is_near = missing == ["traj"] and isinstance(first["info"], dict)
+        return Likeness(0.3, 'results with no "traj"') if is_near else Likeness(0.0)
     if missing:
         return Likeness(0.4, f'a "traj" without "{missing[0]}"')
     if isinstance(document, dict) and "index" in record_at(first, "traj", 0):

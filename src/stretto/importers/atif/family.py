@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from stretto.importers.atif.files import Links, Trajectory
-from stretto.importers.atif.kept import kept_agent
-from stretto.importers.kit.fields import list_at
+from stretto.importers.kit.fields import list_at, text_at
 from stretto.importers.kit.strand import paths
 
 
@@ -18,7 +17,7 @@ class Family:
         self.links = Links(found)
         self.later = self._continuations()
         self.parents = self._parents()
-        self.paths = self._paths()
+        self.paths = paths(self.parents)
 
     def root(self) -> Trajectory:
         """The first that nobody spawned; the first of all where everybody was."""
@@ -74,17 +73,6 @@ class Family:
             leader[key] = place
         return leader
 
-    def _paths(self) -> dict[str, str]:
-        """Ids of agents; those that Stretto gave them are kept."""
-        given = {e.key: kept_agent(e.record) for e in self.found if e.key in self.parents}
-        ids = {key: agent.id for key, agent in given.items() if agent is not None}
-        if len(ids) == len(given) and len(set(ids.values())) == len(ids):
-            by_id = {name: key for key, name in ids.items()}
-            for key, agent in given.items():
-                self.parents[key] = by_id.get(agent.parent or "") if agent else None
-            return ids
-        return paths(self.parents)
-
 
 def referred(links: Links, home: Trajectory, step: Any) -> Iterator[Trajectory]:
     """The trajectories that a step refers to."""
@@ -116,3 +104,15 @@ def runs(found: Sequence[Trajectory]) -> list[list[Trajectory]]:
     for each in found:
         groups.setdefault(lead(each.key), []).append(each)
     return list(groups.values())
+
+
+def model_of(trajectory: Trajectory) -> str | None:
+    """The model of an agent: as it is stated, or that of its first step that names one."""
+    named = (text_at(step, "model_name") for step in trajectory.steps)
+    return text_at(trajectory.record, "agent", "model_name") or next(filter(None, named), None)
+
+
+def changed_model(first: Trajectory, place: Trajectory) -> str | None:
+    """The model of a continuation where it is not the one that its agent began with."""
+    model = text_at(place.record, "agent", "model_name")
+    return model if place is not first and model != model_of(first) else None

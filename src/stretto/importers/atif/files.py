@@ -57,6 +57,8 @@ def recognise(head: Head) -> Likeness:
             if "agent" in record or "steps" in record:
                 return Likeness(1.0)
             near = 0.4
+        elif version is not None and version.startswith("ATIF"):
+            return Likeness(0.4, f'its version is "{version}", and "ATIF-v1.7" is how one looks')
     steps = [step for each in _candidates(head.document) for step in list_at(each, "steps")[:1]]
     if any(text_at(step, "source") and "step_id" in step for step in steps):
         return Likeness(0.4, 'no "schema_version" that begins with ATIF')

@@ -1,7 +1,7 @@
 """Trajectories in the Agent Trajectory Interchange Format (ATIF 1.0 to 1.8), one trace a run.
 
 A step of an agent is a turn; its tool calls, their results and the sub-agents that they refer to
-follow from it. What Stretto wrote itself carries whole events, which are taken as they are.
+follow from it. What Stretto wrote itself carries the whole trace, which is taken as it is.
 """
 
 from collections import Counter
@@ -10,13 +10,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from stretto.errors import StrettoError
-from stretto.importers.atif.family import Family, runs
+from stretto.exporters.atif_restore import from_stretto_extra
+from stretto.importers.atif.family import Family, changed_model, model_of, runs
 from stretto.importers.atif.files import Trajectory, read_trajectories, recognise, sessions
-from stretto.importers.atif.kept import Kept, kept_agent, kept_event, kept_header, kept_scores
 from stretto.importers.kit.fields import (
     count_at,
     known,
@@ -34,6 +33,9 @@ from stretto.trace import Agent, Decision, Score, Trace
 
 __all__ = ["import_files", "recognise", "sessions"]
 
+CHANGED = "what Stretto wrote was cut or changed; it is read as a file of any other program"
+"""Said of a file whose trace cannot be put together again."""
+
 
 def import_files(files: Sequence[Path]) -> Imported:
     """Read the files of one run as one trace.
@@ -49,9 +51,22 @@ def import_files(files: Sequence[Path]) -> Imported:
         raise StrettoError("holds no trajectory", str(files[0]), 'is "schema_version" there?')
     traces: dict[Path, list[Trace]] = {file: [] for file in files}
     for run in runs(found):
-        traces[run[0].file].append(_Weaver(run).weave())
+        trace = _restored(run)
+        if trace is None and any(map(_is_stretto, run)):
+            warnings[run[0].file] += (Notice(str(run[0].file), CHANGED),)
+        traces[run[0].file].append(_Weaver(run).weave() if trace is None else trace)
     reports = [_report(file, found, warnings[file], traces[file]) for file in files]
     return Imported(tuple(trace for file in files for trace in traces[file]), tuple(reports))
+
+
+def _restored(run: Sequence[Trajectory]) -> Trace | None:
+    """The trace that Stretto wrote, if all of it is there and nothing else."""
+    outermost = [each for each in run if each.inside is None]
+    return from_stretto_extra(outermost[0].record) if len(outermost) == 1 else None
+
+
+def _is_stretto(trajectory: Trajectory) -> bool:
+    return "stretto" in record_at(trajectory.record, "agent", "extra")
 
 
 def _report(
@@ -102,8 +117,6 @@ class _Weaver:
         times = [time_at(step, "timestamp") for each in found for step in each.steps]
         self.origin = min((time for time in times if time is not None), default=None)
         self.root = family.root()
-        self.header = kept_header(self.root.record)
-        self.origin = self._kept_origin() or self.origin
         self.loom = Loom(self.origin)
         self.agents: dict[str, _Turns] = {
             each.key: _Turns(each, Strand(self.loom, self.paths[each.key]), self.parents[each.key])
@@ -112,9 +125,6 @@ class _Weaver:
         }
         self.absent: list[Agent] = []
         self.children = Counter(path.rpartition("/")[0] for path in self.paths.values())
-
-    def _kept_origin(self) -> datetime | None:
-        return time_at(self.header.get("attrs"), "started")
 
     def weave(self) -> Trace:
         """The trace of the run."""
@@ -158,46 +168,37 @@ class _Weaver:
 
     def _step(self, agent: _Turns, place: Trajectory, step: dict[str, Any]) -> Iterator[str]:
         source = Source(str(place.file), place.line)
-        kept = kept_event(step.get("extra"))
-        if kept is not None and kept.event.agent != agent.strand.agent:
-            return  # what another agent said stands with that agent
         if step.get("source") == "agent":
-            self._turn(agent, step, kept, source)
+            self._turn(agent, place, step, source)
             yield from self._actions(agent, place, step, source)
         elif step.get("source") == "user":
-            self._user(agent, step, kept, source)
+            self._user(agent, step, source)
         else:
-            self._system(agent, step, kept, source)
+            self._system(agent, step, source)
             yield from self._actions(agent, place, step, source)
 
-    def _turn(self, agent: _Turns, step: dict[str, Any], kept: Kept | None, source: Source) -> None:
+    def _turn(
+        self,
+        agent: _Turns,
+        place: Trajectory,
+        step: dict[str, Any],
+        source: Source,
+    ) -> None:
         if step.get("llm_call_count") == 0:
             return
         agent.acted = True
-        text = text_of(step.get("message"))
-        is_last = step is agent.last
-        fields = (
-            _turn_fields(step, self.loom, is_last)
-            if kept is None
-            else kept.fields(self.loom, [text])
+        is_last, model = step is agent.last, changed_model(agent.trajectory, place)
+        agent.strand.turn(
+            time_at(step, "timestamp"),
+            source,
+            content=self.loom.store(text_of(step.get("message"))),
+            **_turn_fields(step, self.loom, is_last, model),
         )
-        time = time_at(step, "timestamp") if kept is None else None
-        fields.setdefault("content", self.loom.store(text))
-        number = agent.strand.turn(time, source, **fields)
-        self._put(number, kept)
 
-    def _put(self, number: int, kept: Kept | None) -> None:
-        """Take over the start of an event that Stretto wrote, to the digit."""
-        if kept is not None:
-            draft = self.loom.drafts[number]
-            draft.event = msgspec.structs.replace(draft.event, start=kept.event.start)
-
-    def _user(self, agent: _Turns, step: dict[str, Any], kept: Kept | None, source: Source) -> None:
+    def _user(self, agent: _Turns, step: dict[str, Any], source: Source) -> None:
         text = text_of(step.get("message"))
         time = time_at(step, "timestamp")
-        if kept is not None:
-            self._put(agent.strand.told(None, source, **kept.fields(self.loom, [text])), kept)
-        elif agent.parent is None:
+        if agent.parent is None:
             agent.strand.told(time, source, content=self.loom.store(text))
         elif not agent.acted:
             agent.prompts = [*agent.prompts, text or ""]
@@ -210,18 +211,10 @@ class _Weaver:
             )
             agent.strand.hear(number, "message")
 
-    def _system(
-        self, agent: _Turns, step: dict[str, Any], kept: Kept | None, source: Source
-    ) -> None:
-        text = text_of(step.get("message"))
-        kind = kept.event.kind if kept is not None else "system"
-        fields = (
-            kept.fields(self.loom, [text])
-            if kept is not None
-            else {"content": self.loom.store(text), "attrs": _extra(step)}
-        )
-        number = agent.strand.add(kind, time_at(step, "timestamp"), source, **fields)
-        self._put(number, kept)
+    def _system(self, agent: _Turns, step: dict[str, Any], source: Source) -> None:
+        content = self.loom.store(text_of(step.get("message")))
+        time = time_at(step, "timestamp")
+        number = agent.strand.add("system", time, source, content=content, attrs=_extra(step))
         agent.strand.hear(number, "causal")
 
     def _actions(
@@ -238,60 +231,26 @@ class _Weaver:
         for call in list_at(step, "tool_calls"):
             name = text_at(call, "tool_call_id")
             asked[name] = record_at(call)
-            if name not in spawning or kept_event(record_at(call).get("extra")) is not None:
+            if name not in spawning:
                 number = self._call(agent, record_at(call), time_at(step, "timestamp"), source)
                 calls[name] = (number, text_at(call, "function_name"))
         for result in results:
             name = text_at(result, "source_call_id")
             references = list_at(result, "subagent_trajectory_ref")
-            if references and name not in calls:
+            if references:
                 yield from self._spawn(agent, place, step, asked.get(name, {}), result, source)
-            elif not references or calls[name][0] is None:
+            else:
                 alone = len(calls) == len(results) == 1  # then it needs no name
                 call, tool = next(iter(calls.values())) if alone else calls.get(name, (None, None))
                 self._result(agent, result, call, tool, source)
-            else:
-                yield from self._joined(place, references, calls[name][0])
 
     def _call(
         self, agent: _Turns, call: dict[str, Any], time: datetime | None, source: Source
-    ) -> int | None:
-        kept = kept_event(call.get("extra"))
-        arguments = call.get("arguments", {})
-        text = json_text(arguments)
-        if kept is None:
-            attrs = known(tool_call_id=text_at(call, "tool_call_id")) | _extra(call)
-            tool = text_at(call, "function_name")
-            content = self.loom.store(text)
-            return agent.strand.act(
-                "tool_call", time, source, tool=tool, content=content, attrs=attrs
-            )
-        said = [text, text_at(arguments, "input"), text_at(arguments, "message")]
-        fields = kept.fields(self.loom, said)
-        if kept.event.kind == "return":
-            number = agent.strand.give(None, source, **fields)
-        else:
-            number = agent.strand.act(kept.event.kind, None, source, **fields)
-        self._put(number, kept)
-        self._deliver(kept, number)
-        return number
-
-    def _deliver(self, kept: Kept, number: int) -> None:
-        """Let whom it was for read what Stretto wrote: a message, a return."""
-        label = {"message": "message", "delegate": "message", "return": "return"}
-        for each in self.agents.values():
-            if kept.event.kind in label and each.strand.agent == kept.event.to:
-                each.strand.hear(number, label[kept.event.kind])
-
-    def _joined(
-        self, place: Trajectory, references: Sequence[Any], spawn: int | None
-    ) -> Iterator[str]:
-        """Children of a spawn that Stretto wrote; their returns are events of their own."""
-        for reference in references:
-            child = self.links.child(place, reference)
-            if child is not None and child.key in self.agents and spawn is not None:
-                self.agents[child.key].strand.hear(spawn, "spawn", "recorded")
-                yield child.key
+    ) -> int:
+        attrs = known(tool_call_id=text_at(call, "tool_call_id")) | _extra(call)
+        content = self.loom.store(json_text(call.get("arguments", {})))
+        tool = text_at(call, "function_name")
+        return agent.strand.act("tool_call", time, source, tool=tool, content=content, attrs=attrs)
 
     def _result(
         self,
@@ -301,15 +260,9 @@ class _Weaver:
         tool: str | None,
         source: Source,
     ) -> None:
-        kept = kept_event(result.get("extra"))
-        text = text_of(result.get("content"))
-        if kept is not None:
-            number = agent.strand.answer(call, None, source, **kept.fields(self.loom, [text]))
-            self._put(number, kept)
-            return
         name = text_at(result, "source_call_id")
         attrs = known(tool_call_id=name) | _extra(result)
-        content = self.loom.store(text)
+        content = self.loom.store(text_of(result.get("content")))
         agent.strand.answer(call, None, source, tool=tool, content=content, attrs=attrs)
 
     def _spawn(
@@ -382,16 +335,13 @@ class _Weaver:
 
     def _agent(self, agent: _Turns) -> Agent:
         record = agent.trajectory.record
-        kept = kept_agent(record)
         parent = self.agents[agent.parent].strand.agent if agent.parent else None
-        if kept is not None:
-            return msgspec.structs.replace(kept, id=agent.strand.agent, parent=parent)
         prompt = "\n\n".join(agent.prompts)
         return Agent(
             id=agent.strand.agent,
             parent=parent,
             name=text_at(record, "agent", "name"),
-            model=text_at(record, "agent", "model_name") or _model(agent.trajectory.steps),
+            model=model_of(agent.trajectory),
             attrs=known(
                 version=text_at(record, "agent", "version"),
                 agent_id=text_at(record, "trajectory_id"),
@@ -401,8 +351,6 @@ class _Weaver:
         )
 
     def _header(self) -> dict[str, Any]:
-        if self.header:
-            return self.header
         record = self.root.record
         name, version = text_at(record, "agent", "name"), text_at(record, "agent", "version")
         named = text_at(record, "session_id") or text_at(record, "trajectory_id")
@@ -419,9 +367,6 @@ class _Weaver:
         }
 
     def _scores(self) -> tuple[Score, ...]:
-        kept = kept_scores(self.root.record)
-        if kept is not None:
-            return kept
         cost = number_at(self.root.record, "final_metrics", "total_cost_usd")
         return (Score(channel="cost_usd", value=cost, kind="cost"),) if cost is not None else ()
 
@@ -431,15 +376,14 @@ def _is_record(value: Any) -> bool:
 
 
 def _extra(record: dict[str, Any]) -> dict[str, Any]:
-    extra = {name: each for name, each in record_at(record, "extra").items() if name != "stretto"}
-    return {"extra": extra} if extra else {}
+    extra = record_at(record, "extra")
+    return {"extra": extra} if extra and "stretto" not in extra else {}
 
 
-def _model(steps: Sequence[Any]) -> str | None:
-    return next((name for step in steps if (name := text_at(step, "model_name"))), None)
-
-
-def _turn_fields(step: dict[str, Any], loom: Loom, is_last: bool) -> dict[str, Any]:
+def _turn_fields(
+    step: dict[str, Any], loom: Loom, is_last: bool, model: str | None
+) -> dict[str, Any]:
+    """`model` is that of a step that names none, where it is not the agent's."""
     metrics = record_at(step, "metrics")
     read = count_at(metrics, "cached_tokens")
     cost = number_at(metrics, "cost_usd")
@@ -454,8 +398,8 @@ def _turn_fields(step: dict[str, Any], loom: Loom, is_last: bool) -> dict[str, A
         "decision": _decision(metrics, _type(spawns, is_last and not calls)),
         "attrs": known(
             step_id=count_at(step, "step_id"),
-            model=text_at(step, "model_name"),
-            reasoning=loom.store(text_at(step, "reasoning_content")),
+            model=text_at(step, "model_name") or model,
+            thinking=loom.store(text_at(step, "reasoning_content")),
             llm_call_count=count_at(step, "llm_call_count"),
         )
         | _extra(step),

@@ -13,6 +13,7 @@ from typing import Any
 
 from stretto.errors import StrettoError
 from stretto.importers.autogen.records import (
+    NAMELESS,
     Item,
     Records,
     first_id,
@@ -80,7 +81,7 @@ class _Weaver:
         self.modelled = {item.agent for item in found.items if item.kind == "call"}
         self.merged = {id(call) for call in self.calls.values()}
         self.people = _people(found.items)
-        names = _agents(found.items, self.people)
+        names = _agents([item for item in found.items if not self._is_told(item)], self.people)
         self.paths = paths(dict.fromkeys(names))
         times = [time for item in found.items if (time := time_at(item.record, "created_at"))]
         self.origin = min(times, default=None)
@@ -105,7 +106,7 @@ class _Weaver:
         for item in self.found.items:
             self._add(item)
         agents = [
-            Agent(id=path, name=name, model=self.models.get(name))
+            Agent(id=path, name=name or None, model=self.models.get(name))
             for name, path in self.paths.items()
         ]
         first = next((text_at(i.record, "id") for i in self.found.items if i.kind == "said"), None)
@@ -118,6 +119,10 @@ class _Weaver:
         )
         header: dict[str, Any] = {"id": first or Path(files[0]).stem, "system": "autogen"}
         return trace_of(self.loom, agents, attrs=attrs, **header)
+
+    def _is_told(self, item: Item) -> bool:
+        """Whether a call that names no agent is that of one who tells of it."""
+        return item.agent == NAMELESS and id(item) in self.merged
 
     def _is_turn(self, item: Item) -> bool:
         if item.kind != "said":
@@ -151,6 +156,9 @@ class _Weaver:
             self.thoughts[item.agent or ""] = text_of(item.record.get("content"))
         else:
             self._said(item, kind)
+
+    def _path(self, name: Any) -> str | None:
+        return self.paths.get(name) if isinstance(name, str) and name else None
 
     def _strand(self, item: Item) -> Strand:
         return self.strands[item.agent or ""]
@@ -188,12 +196,10 @@ class _Weaver:
         if kind in ("ToolCallExecutionEvent", "CodeExecutionEvent"):
             self._results(item, time)
         elif kind == "HandoffMessage":
-            target = text_at(item.record, "target")
-            self._speak(item, "delegate", time, to=self.paths.get(target or ""))
+            self._speak(item, "delegate", time, to=self._path(item.record.get("target")))
         elif kind in ("SelectSpeakerEvent", "SelectorEvent"):
             for chosen in list_at(item.record, "content"):
-                path = self.paths.get(chosen) if isinstance(chosen, str) else None
-                self._speak(item, "delegate", time, to=path)
+                self._speak(item, "delegate", time, to=self._path(chosen))
         elif kind not in ("ToolCallRequestEvent", "CodeGenerationEvent"):
             self._speak(item, "message", time)
         self.ready[name] = time or self.ready.get(name)
@@ -231,6 +237,7 @@ class _Weaver:
             decision=Decision(type=self._type(item, tools)),
             attrs=known(
                 message_id=text_at(record, "id"),
+                model=model if model != self.models.get(name) else None,
                 created=count_at(call, "response", "created"),
                 finish_reason=text_at(call, "response", "choices", 0, "finish_reason"),
             ),
@@ -248,7 +255,8 @@ class _Weaver:
         return "communicate" if kind.endswith("Message") else "act"
 
     def _hands_over(self, tool: str) -> bool:
-        return tool.startswith("transfer_to_") and tool[len("transfer_to_") :] in self.paths
+        name = tool.removeprefix("transfer_to_")
+        return name != tool and self._path(name) is not None
 
     def _call(self, item: Item, tool: dict[str, Any], time: datetime | None) -> None:
         end = self.answered.get((item.agent, text_at(tool, "id")))
@@ -310,7 +318,7 @@ class _Weaver:
             "content": self.loom.store(text_at(record, "payload")),
             "attrs": known(kind=(text_at(record, "kind") or "").rpartition(".")[2] or None),
         }
-        target = self.strands.get(to or "")
+        target = self.strands[to] if to is not None and to in self.strands else None
         label = "message" if item.agent in self.strands else "causal"
         if item.agent in self.strands:
             path = target.agent if target is not None else None
@@ -356,8 +364,8 @@ def _tokens(record: dict[str, Any], call: dict[str, Any]) -> Any:
 def _matched(items: Sequence[Item]) -> dict[int, Item]:
     """Messages (by identity) to the record of the model call that wrote them.
 
-    That is the oldest open call of the same agent with the same usage; for a message that states
-    none, as an orchestrator's, the newest open call.
+    That is the oldest open call of the same agent with the same usage, else one of nobody; for a
+    message that states none, as an orchestrator's, the newest open call.
     """
     waiting: dict[str | None, list[Item]] = {}
     found: dict[int, Item] = {}
@@ -365,15 +373,23 @@ def _matched(items: Sequence[Item]) -> dict[int, Item]:
         calls = waiting.setdefault(item.agent, [])
         if item.kind == "call":
             calls.append(item)
-        elif item.kind == "said" and calls:
+        elif item.kind == "said":
             usage = usage_of(item.record)
-            place = next((n for n, c in enumerate(calls) if usage_of(c.record) == usage), None)
-            if place is not None:
-                found[id(item)] = calls.pop(place)
-            elif usage == (None, None) and _speaks(item.record):
+            call = _taken(calls, usage)
+            if call is None and usage != (None, None):
+                call = _taken(waiting.get(NAMELESS, []), usage)
+            if call is not None:
+                found[id(item)] = call
+            elif calls and usage == (None, None) and _speaks(item.record):
                 found[id(item)] = calls[-1]
                 calls.clear()  # those before it wrote nothing
     return found
+
+
+def _taken(calls: list[Item], usage: tuple[int | None, int | None]) -> Item | None:
+    """The oldest call with this usage, which is taken out."""
+    place = next((n for n, call in enumerate(calls) if usage_of(call.record) == usage), None)
+    return None if place is None else calls.pop(place)
 
 
 def _speaks(record: dict[str, Any]) -> bool:

@@ -33,6 +33,9 @@ LOGGED = (
 )
 """Types of the records of an event log."""
 
+NAMELESS = ""
+"""Whose calls they are that name no agent: outside of a runtime there is none."""
+
 
 _PREFIXED = re.compile(rb"^[^\n{]*autogen_core\.events[^\n{]*(\{.*)$|^.+$", re.MULTILINE)
 
@@ -162,9 +165,9 @@ def _bare(data: bytes) -> bytes:
 def _items(record: dict[str, Any], source: Source, skipped: Counter[str]) -> Iterator[Item]:
     kind = text_at(record, "type") or "result"
     if kind in ("LLMCall", "LLMStreamEnd"):
-        yield Item("call", agent_name(record), record, source)
+        yield Item("call", agent_name(record) or NAMELESS, record, source)
     elif kind == "ToolCall":
-        yield Item("tool", agent_name(record), record, source)
+        yield Item("tool", agent_name(record) or NAMELESS, record, source)
     elif kind.endswith("Exception"):
         yield Item("error", agent_name(record), record, source)
     elif kind == "Message":

@@ -35,11 +35,14 @@ _SIGNS = (
 
 def recognise(head: Head) -> Likeness:
     """Look for the stamp of a log and for words that ChatDev writes at its beginning."""
-    if not _STAMP.match(head.data):
+    stamp = _STAMP.match(head.data)
+    if stamp is None and head.data.startswith(b"{"):
         return Likeness(0.0)
-    if any(sign in head.data for sign in _SIGNS):
-        return Likeness(1.0)
-    return Likeness(0.3, "a log, but none of ChatDev")
+    signed = any(sign in head.data for sign in _SIGNS)
+    if stamp is not None:
+        return Likeness(1.0) if signed else Likeness(0.3, "a log, but none of ChatDev")
+    near = signed and not head.lines and _STAMP.search(head.data) is not None
+    return Likeness(0.3, "its first line has no time") if near else Likeness(0.0)
 
 
 def import_files(files: Sequence[Path]) -> Imported:

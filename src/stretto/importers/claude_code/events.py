@@ -27,7 +27,7 @@ from stretto.importers.claude_code.queueing import waited
 from stretto.importers.claude_code.records import Entry, Record
 from stretto.importers.claude_code.threads import said
 from stretto.importers.claude_code.tree import Node
-from stretto.importers.claude_code.turns import Turn, side_calls, tokens_of
+from stretto.importers.claude_code.turns import Turn, hour_writes, side_calls, tokens_of
 from stretto.importers.kit.fields import known
 from stretto.importers.kit.loom import Loom
 from stretto.trace import Decision
@@ -77,6 +77,11 @@ class Lane(Struct):
     def is_main(self) -> bool:
         """Whether a person may speak to it."""
         return self.node.thread is not None and self.node.thread.source in ("main", "member")
+
+    @property
+    def model(self) -> str | None:
+        """The first model that it called."""
+        return next((turn.model for turn in self.turns if turn.model is not None), None)
 
     @property
     def is_root(self) -> bool:
@@ -214,6 +219,8 @@ def _turn_attrs(loom: Loom, turn: Turn, lane: Lane) -> dict[str, Any]:
         thinking=loom.store("\n\n".join(b.thinking for b in turn.blocks if b.thinking)),
         synthetic=turn.is_synthetic or None,
         side_calls=side_calls(turn) or None,
+        model=turn.model if turn.model != lane.model else None,
+        cache_write_1h=hour_writes(turn),
         **{name: getattr(record, name) for name, seen in lane.envelope.items() if len(seen) > 1},
     )
 

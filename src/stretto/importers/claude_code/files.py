@@ -14,6 +14,7 @@ from stretto.importers.claude_code.groups import ID
 from stretto.importers.claude_code.records import read_records
 from stretto.importers.claude_code.threads import Filed, Meta, owner_of, session_of
 from stretto.importers.claude_code.workflows import Journal, Snapshot, read_journal, read_snapshot
+from stretto.importers.kit.arrays import first_records, unrolled
 from stretto.importers.kit.heads import SIZE, Head
 from stretto.importers.kit.report import FileReport, Likeness, Notice
 
@@ -34,13 +35,17 @@ class Found(Struct, frozen=True):
 
 
 def recognise(head: Head) -> Likeness:
-    """Which part of the first whole lines are records of a transcript."""
-    if not head.lines:
+    """Which part of the first whole records are those of a transcript."""
+    records = first_records(head)
+    wrapped = isinstance(head.document, dict) and any(map(_is_transcript, head.nested))
+    if wrapped and not any(map(_is_transcript, records)):
+        return Likeness(0.3, "its records stand in a field of a document: one a line is read")
+    if not records:
         return Likeness(0.0, "it holds no whole record")
-    if any(record.get("type") == "tool_call" and "call_id" in record for record in head.lines):
+    if any(record.get("type") == "tool_call" and "call_id" in record for record in records):
         return Likeness(0.4, "its tool calls are records of their own, as in the stream of Cursor")
-    fits = sum(_is_transcript(record) for record in head.lines)
-    return Likeness(fits / len(head.lines), f"{fits} of its first {len(head.lines)} records fit")
+    fits = sum(_is_transcript(record) for record in records)
+    return Likeness(fits / len(records), f"{fits} of its first {len(records)} records fit")
 
 
 def _is_transcript(record: dict[str, Any]) -> bool:
@@ -65,7 +70,7 @@ def read_group(files: Sequence[Path]) -> Found:
         try:
             if file.name == "journal.jsonl":
                 journals.append(read_journal(file))
-            elif file.suffix == ".json":
+            elif _is_sidecar(file):
                 reports += _sidecar(file, snapshots)
             else:
                 transcripts.append(_transcript(file))
@@ -77,6 +82,11 @@ def read_group(files: Sequence[Path]) -> Found:
     reports += [each.report for each in (*journals, *snapshots)]
     settled = settle(transcripts)
     return Found(tuple(_named(settled)), tuple(journals), tuple(snapshots), tuple(reports))
+
+
+def _is_sidecar(file: Path) -> bool:
+    is_snapshot = file.suffix == ".json" and file.parent.name == "workflows"
+    return is_snapshot or file.name.endswith(".meta.json")
 
 
 def _sidecar(file: Path, snapshots: list[Snapshot]) -> list[FileReport]:
@@ -93,7 +103,7 @@ def _unread(file: Path, error: StrettoError) -> FileReport:
 
 
 def _transcript(path: Path) -> Filed:
-    data = read_bytes(path)
+    data = unrolled(read_bytes(path))
     likeness = recognise(Head(data[:SIZE] if b"\n" in data[:SIZE] else data))
     if likeness.score < 0.5:
         raise StrettoError("is no Claude Code transcript", str(path), likeness.why)

@@ -21,7 +21,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from stretto.errors import StrettoError
 from stretto.importers.claude_code.folders import folder_of
+from stretto.importers.kit.arrays import lines_in
 
 RECORDS = 16
 """Records with an id that are looked at."""
@@ -155,7 +157,7 @@ def _homes(file: Path, look: Look) -> list[Path]:
 def _look(file: Path) -> Look:
     try:
         records = list(_records(file))
-    except OSError:
+    except (OSError, StrettoError):
         return Look()
     ids = [record.session_id for record in records if record.session_id]
     members = [r for r in records if r.agent_name and r.agent_name not in LEADS and r.team_name]
@@ -200,16 +202,15 @@ def _is_agent(records: Sequence[_Record]) -> bool:
 def _records(file: Path) -> Iterator[_Record]:
     """The first records; those without an id, as snapshots, do not count as looked at."""
     left = RECORDS
-    with file.open("rb") as stream:
-        for line in stream:
-            try:
-                record = _decoder.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-                continue
-            yield record
-            left -= record.uuid is not None
-            if not left:
-                return
+    for line in lines_in(file):
+        try:
+            record = _decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            continue
+        yield record
+        left -= record.uuid is not None
+        if not left:
+            return
 
 
 def _teams(file: Path) -> frozenset[str]:

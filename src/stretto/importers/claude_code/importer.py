@@ -8,7 +8,7 @@
 | turns | `turns` | records to model calls, with tokens |
 | calls, tree | `calls`, `workflows`, `tree` | calls with results; who spawned whom |
 | events | `events`, `lanes`, `returns`, `letters`, `mail`, `tasks`, `fanout` | what happened |
-| session | `weave`, `team`, `report` | all agents of a session together |
+| session | `weave`, `team`, `outcome`, `report` | all agents of a session together |
 
 What the source does not say stays unknown: an interrupted spawn has no return, and an agent without
 a transcript has no turns (`attrs.transcript` is false). The report counts both.
@@ -22,6 +22,7 @@ from stretto.importers.claude_code.events import ENVELOPE, Lane
 from stretto.importers.claude_code.files import Found, read_group, recognise
 from stretto.importers.claude_code.groups import sessions
 from stretto.importers.claude_code.members import join_teams
+from stretto.importers.claude_code.outcome import ended, scores_of
 from stretto.importers.claude_code.report import file_reports
 from stretto.importers.claude_code.threads import Meta, Session
 from stretto.importers.claude_code.threads import sessions as sort_records
@@ -74,6 +75,7 @@ def _trace(woven: Woven) -> Trace:
         session_id=session.id,
         started=session.start.isoformat() if session.start is not None else None,
         continues=session.continues,
+        result=ended(session),
         evidence=DERIVED,
         **shared,
     )
@@ -84,6 +86,7 @@ def _trace(woven: Woven) -> Trace:
         agents=tuple(_agent(lane, shared) for lane in woven.lanes),
         events=woven.events,
         edges=woven.edges,
+        scores=scores_of(session),
         contents=woven.contents,
     )
 
@@ -103,7 +106,6 @@ def _agent(lane: Lane, shared: Mapping[str, str]) -> Agent:
     came = node.call.came if node.call is not None else SpawnResult()
     meta = node.thread.meta if node.thread is not None else Meta()
     told = node.member or Member(node.key or "")
-    models = [turn.model for turn in lane.turns if turn.model]
     stated = (came.resolved_model, meta.model, came.model, asked.model, told.model)
     own = {name: seen for name, seen in lane.envelope.items() if name not in shared}
     teams = (entry.record.team_name for entry in lane.entries if entry.record.team_name)
@@ -125,6 +127,6 @@ def _agent(lane: Lane, shared: Mapping[str, str]) -> Agent:
         role=asked.subagent_type or meta.agent_type or came.agent_type or came.teammate_type,
         parent=node.parent,
         name=node.name,
-        model=next((model for model in (*models, *stated) if model), None),
+        model=next((model for model in (lane.model, *stated) if model), None),
         attrs=attrs,
     )

@@ -18,6 +18,12 @@ from stretto.importers.kit.loom import Source
 from stretto.importers.kit.report import Notice
 
 
+class CacheCreation(Struct, frozen=True, gc=False):
+    """Tokens written to a cache, by how long they are kept."""
+
+    ephemeral_1h_input_tokens: int | None = None
+
+
 class Usage(Struct, frozen=True, gc=False):
     """Tokens as the API counts them."""
 
@@ -25,6 +31,7 @@ class Usage(Struct, frozen=True, gc=False):
     output_tokens: int | None = None
     cache_read_input_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
+    cache_creation: CacheCreation | None = None
     iterations: Raw = Raw()
     """Every call behind the message, also those of another model, which the counts leave out."""
 
@@ -105,6 +112,14 @@ class Record(Struct, frozen=True, gc=False, rename="camel"):
     """Where the stream of `--output-format stream-json` has the id of the session."""
     stream_call: str | None = field(default=None, name="parent_tool_use_id")
     """In that stream, the call whose sub-agent speaks."""
+    stream_version: str | None = field(default=None, name="claude_code_version")
+    """What its first record has as `version`."""
+    total_cost_usd: float | None = field(default=None, name="total_cost_usd")
+    """US dollars, which its last record states, as the fields after this one."""
+    model_usage: Raw = Raw()
+    is_error: bool | None = field(default=None, name="is_error")
+    num_turns: int | None = field(default=None, name="num_turns")
+    duration_ms: float | None = field(default=None, name="duration_ms")
 
 
 class Progress(Struct, frozen=True, gc=False, rename="camel"):
@@ -164,7 +179,28 @@ _Strict = msgspec.defstruct(
     gc=False,
     forbid_unknown_fields=True,
 )
-_KNOWN = {name.encode_name for name in msgspec.structs.fields(_Strict)}
+_IGNORED_STREAMED = {
+    "agents",
+    "apiKeySource",
+    "duration_api_ms",
+    "errors",
+    "event",
+    "fast_mode_state",
+    "mcp_servers",
+    "model",
+    "output_style",
+    "permission_denials",
+    "plugins",
+    "result",
+    "skills",
+    "slash_commands",
+    "stop_reason",
+    "structured_output",
+    "tools",
+    "usage",
+}
+"""The same in a stream; too rare to make every record wider."""
+_KNOWN = _IGNORED_STREAMED | {name.encode_name for name in msgspec.structs.fields(_Strict)}
 
 _strict = cast("msgspec.json.Decoder[Record]", msgspec.json.Decoder(_Strict))
 _lenient = msgspec.json.Decoder(Record)
@@ -249,9 +285,7 @@ class _Reader:
             if record is not None:
                 self._drop(number, "a record without a type")
             return None
-        if record.session_id is None and record.stream_session is not None:
-            record = msgspec.structs.replace(record, session_id=record.stream_session)
-        return with_zone(record)
+        return with_zone(_with_names(record))
 
     def _second_look(self, line: bytes, number: int, is_last: bool) -> Record | None:
         """Read a line that has a field nobody knows, a wrong type, or that is no JSON."""
@@ -292,6 +326,14 @@ class _Reader:
 
     def _note(self, number: int, what: str) -> None:
         self.notices.append(Notice(str(Source(self.file, number)), what))
+
+
+def _with_names(record: Record) -> Record:
+    """The record with its session and version where a transcript has them."""
+    if record.session_id is not None or record.stream_session is None:
+        return record
+    version = record.version or record.stream_version
+    return msgspec.structs.replace(record, session_id=record.stream_session, version=version)
 
 
 def with_zone(record: Record) -> Record:

@@ -7,8 +7,9 @@ tokens (the last, where equal).
 That count is right only when it was written after the stream had ended. Versions differ: some
 write what the API said when the stream *began* (1 to 72 tokens, whatever came after). A count is
 taken as final if a record of the message has a `stop_reason`, or if the count grew from one record
-to the next. Others are called unreliable, where one of them in the session is impossible: fewer
-than one token for 8 characters, twice the most that final counts show.
+to the next. Others are called unreliable in a stream (`--output-format stream-json`), which is
+printed before a message ends, and where one of them in the session is impossible: fewer than one
+token for 8 characters, twice the most that final counts show.
 """
 
 from collections.abc import Iterable, Sequence
@@ -65,6 +66,11 @@ class Turn(Struct, frozen=True, gc=False):
         """Whether the harness wrote it, as it does when the API fails."""
         flagged = self.entries[0].record.is_api_error_message
         return bool(flagged) or self.messages[0].model == "<synthetic>"
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether it was printed while the model spoke."""
+        return self.entries[0].record.stream_session is not None
 
 
 def blocks_of(message: Message) -> list[Block]:
@@ -128,7 +134,7 @@ def tokens_of(turn: Turn, placeholders: bool) -> Tokens | None:
     usage = _usage(turn)
     if usage is None:
         return None
-    doubtful = _is_impossible(turn) or (placeholders and not _is_final(turn))
+    doubtful = _is_impossible(turn) or (not _is_final(turn) and (placeholders or turn.is_streamed))
     return Tokens(
         input=_count(usage.input_tokens),
         output=_count(usage.output_tokens),
@@ -147,6 +153,14 @@ def side_calls(turn: Turn) -> list[dict[str, Any]]:
         found = _iterations.decode(usage.iterations)
         return [each for each in found if each.get("type") != "message"]
     return []
+
+
+def hour_writes(turn: Turn) -> int | None:
+    """Those of the tokens written to a cache that are kept for an hour; `None` where none are."""
+    usage = _usage(turn)
+    created = usage.cache_creation if usage is not None else None
+    kept = created.ephemeral_1h_input_tokens if created is not None else None
+    return kept if kept is not None and kept > 0 else None
 
 
 def _count(value: int | None) -> int | None:

@@ -18,6 +18,7 @@ from typing import Any
 from msgspec import Struct
 
 from stretto.importers.codex.facts import Facts, facts_of
+from stretto.importers.codex.prompts import prompts_in
 from stretto.importers.codex.records import Entry, Thread
 from stretto.importers.codex.turns import Step, decoded, is_sampled, steps_of, texts_in
 from stretto.importers.kit.fields import text_at, value_at
@@ -106,6 +107,8 @@ class Script(Struct):
     """By the line of the record that tells of them first, in order."""
     answers: dict[int, Call]
     """The calls that outputs answer, by the line of the output."""
+    prompts: dict[int, str]
+    """What somebody put into it, by the line of the record."""
 
 
 def script_of(thread: Thread) -> Script:
@@ -122,7 +125,7 @@ def script_of(thread: Thread) -> Script:
     for name, fact in facts.items():
         if fact.action and name not in named:
             calls[fact.entry.line] = _unsampled(name, fact)
-    return Script(thread, steps, calls, _answers(thread, named))
+    return Script(thread, steps, calls, _answers(thread, named), prompts_in(thread.entries))
 
 
 def _answers(thread: Thread, named: dict[str, deque[Call]]) -> dict[int, Call]:

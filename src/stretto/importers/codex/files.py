@@ -11,7 +11,9 @@ from typing import Any
 
 import msgspec
 
+from stretto.errors import StrettoError
 from stretto.importers.codex.records import run_keys
+from stretto.importers.kit.arrays import first_records, lines_in
 from stretto.importers.kit.fields import record_at, text_at
 from stretto.importers.kit.grouping import connected
 from stretto.importers.kit.heads import Head
@@ -33,7 +35,7 @@ _DATED = re.compile(r"\d{4}/\d{2}/\d{2}$")
 
 def recognise(head: Head) -> Likeness:
     """Look for the envelope of rollout records, and their first one."""
-    lines = head.lines
+    lines = first_records(head)
     if not lines:
         return Likeness(0.0)
     fits = sum(map(_is_record, lines))
@@ -80,9 +82,8 @@ def _neighbours(files: Sequence[Path]) -> list[Path]:
 def _peek(file: Path) -> list[str]:
     """Ids in the first record of a file; the name of one that has none."""
     try:
-        with file.open("rb") as opened:
-            first = msgspec.json.decode(opened.readline())
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        first = msgspec.json.decode(next(lines_in(file), b""))
+    except (OSError, StrettoError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         first = None
     is_meta = isinstance(first, dict) and first.get("type") == "session_meta"
     return (run_keys(record_at(first, "payload")) if is_meta else []) or [str(file)]

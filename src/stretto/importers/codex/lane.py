@@ -9,11 +9,12 @@ from msgspec import Struct
 
 from stretto.importers.codex.calls import Call, Script, output_text
 from stretto.importers.codex.facts import Status, status_in, statuses_in
-from stretto.importers.codex.mail import Mail, is_typed, mail_in, news_in
+from stretto.importers.codex.mail import Mail, mail_in, news_in
 from stretto.importers.codex.outcomes import exit_code_in, wall_time_in
+from stretto.importers.codex.prompts import typed_in
 from stretto.importers.codex.records import Entry
 from stretto.importers.codex.tree import Node, Tree
-from stretto.importers.codex.turns import Turn, said_in, text_of, texts_in, thought_of
+from stretto.importers.codex.turns import Turn, text_of, texts_in, thought_of
 from stretto.importers.codex.usage import tokens_of
 from stretto.importers.kit.fields import count_at, known, number_at, record_at, text_at, value_at
 from stretto.importers.kit.loom import Loom, Source
@@ -84,6 +85,7 @@ class Lane:
         """
         turns = [step for step in script.steps if isinstance(step, Turn)]
         last = turns[-1] if turns else None
+        told = set(script.prompts.values())
         for step in script.steps:
             if isinstance(step, Turn):
                 self._turn(script, step, step is last)
@@ -91,7 +93,7 @@ class Lane:
                 call = script.calls.get(step.line)
                 if call is not None:
                     self._call(call)
-                elif not _is_told_elsewhere(step):
+                elif typed_in(step) not in told:
                     self.skipped[_kind(step)] += 1
 
     def _turn(self, script: Script, turn: Turn, is_last: bool) -> None:
@@ -156,6 +158,10 @@ class Lane:
 
     def _take(self, script: Script, entry: Entry, inbox: Sequence[Sent]) -> bool:
         """Add what a record between turns means; `False` where that is nothing."""
+        text = script.prompts.get(entry.line)
+        if text is not None:
+            self._said(entry, text, inbox)
+            return True
         if entry.kind == "response_item" or self._is_letter(entry):
             return self._item(script, entry)
         if entry.kind == "turn_context":
@@ -163,10 +169,6 @@ class Lane:
             if model is not None and model not in self.models[-1:]:
                 self.models.append(model)
             return False
-        text = said_in(entry)
-        if text is not None:
-            self._said(entry, text, inbox)
-            return True
         return self._event(script, entry)
 
     def _is_letter(self, entry: Entry) -> bool:
@@ -385,9 +387,3 @@ def _kind(entry: Entry) -> str:
     """Type of a record, as a report says it."""
     detail = text_at(entry.payload, "item", "type") or text_at(entry.payload, "role")
     return "/".join(filter(None, (entry.kind, entry.what, detail)))
-
-
-def _is_told_elsewhere(entry: Entry) -> bool:
-    """Whether a message of the user's role is typed words, which an event tells again."""
-    is_user = entry.kind == "response_item" and entry.payload.get("role") == "user"
-    return is_user and is_typed("".join(texts_in(entry)))

@@ -13,21 +13,6 @@ from stretto.importers.kit.fields import list_at, text_at, value_at
 _NEWS = re.compile(r"<subagent_notification>\s*(.*?)\s*</subagent_notification>", re.DOTALL)
 _HEAD = re.compile(r"Message Type: *(\w+)\n(?:[A-Z][\w ]*: *[^\n]*\n)*?Payload:\n?")
 
-CONTEXT = (
-    "<environment_context",
-    "<user_instructions",
-    "<subagent_notification",
-    "<turn_aborted",
-    "<skill",
-    "<user_shell_command",
-    "<permissions instructions",
-    "<collaboration_mode",
-    "<codex_internal_context",
-    "# AGENTS.md instructions",
-    "Warning: ",
-)
-"""How the harness begins what it adds under the role of the user."""
-
 
 class Mail(Struct, frozen=True):
     """A message between agents, as the receiver gets it (v2)."""
@@ -72,8 +57,3 @@ def _mail(author: str, entry: Entry) -> Mail:
         text_at(part, "type") == "encrypted_content" for part in list_at(entry.payload, "content")
     )
     return Mail(author, head[1] if head else "", None if is_sealed else readable(body or None))
-
-
-def is_typed(text: str) -> bool:
-    """Whether somebody may have typed a message of the user's role."""
-    return bool(text.strip()) and not text.lstrip().startswith(CONTEXT)

@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from stretto.files import read_bytes
+from stretto.importers.kit.arrays import unrolled
 from stretto.importers.kit.fields import count_at, number_at, record_at, text_at, time_at
-from stretto.importers.kit.reading import Line, read_lines
+from stretto.importers.kit.reading import Line, parse_lines
 from stretto.importers.kit.report import Notice
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -80,11 +82,11 @@ class Rollout(NamedTuple):
 
 
 def read_rollout(path: Path) -> Rollout:
-    """Read the threads of a file.
+    """Read the threads of a file of JSON lines, or of a JSON array of the same records.
 
     Raises `StrettoError` where no line is whole.
     """
-    lines = read_lines(path)
+    lines = parse_lines(unrolled(read_bytes(path)), str(path))
     threads: dict[str, Thread] = {}
     metas = 0
     current: Thread | None = None
@@ -162,12 +164,7 @@ def _entry(line: Line) -> Entry:
 
 def _cut_replay(thread: Thread) -> None:
     """Leave only what the thread did itself."""
-    forked = text_at(thread.meta, "forked_from_id") is not None
-    if not (forked or thread.replays):
-        return
     begin = _own_begin(thread)
-    if begin == len(thread.entries) and not thread.replays:
-        return  # nothing says that any of it is a copy
     for entry in thread.entries[:begin]:
         if entry.what == "token_count":
             thread.total = record_at(entry.payload, "info", "total_token_usage") or thread.total
@@ -176,11 +173,17 @@ def _cut_replay(thread: Thread) -> None:
 
 
 def _own_begin(thread: Thread) -> int:
-    """Where the replayed records end: as the record says, or where the first turn of its own is."""
+    """Where the replayed records end: as the record says, or where the first turn of its own is.
+
+    It is 0 where nothing says that any of them is a copy.
+    """
     first = count_at(thread.meta, "subagent_history_start_ordinal")
     if first is not None and any(entry.ordinal is not None for entry in thread.entries):
         return _first(thread.entries, lambda e: e.ordinal is not None and e.ordinal >= first)
-    return _first(thread.entries, lambda e: e.what == "task_started" and _is_own(thread, e))
+    if not thread.replays and text_at(thread.meta, "forked_from_id") is None:
+        return 0
+    begin = _first(thread.entries, lambda e: e.what == "task_started" and _is_own(thread, e))
+    return 0 if begin == len(thread.entries) and not thread.replays else begin
 
 
 def _first(entries: Sequence[Entry], fits: Callable[[Entry], bool]) -> int:

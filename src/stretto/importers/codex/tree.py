@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from stretto.importers.codex.calls import Call, Script
-from stretto.importers.codex.turns import said_in
 from stretto.importers.kit.fields import text_at, time_at
 from stretto.importers.kit.strand import paths
 from stretto.trace import Evidence
@@ -176,6 +175,4 @@ def _last_name(node: Node) -> str | None:
 
 def _first_words(node: Node) -> str | None:
     """What a thread was asked first."""
-    entries = node.script.thread.entries if node.script is not None else ()
-    said = (said_in(entry) for entry in entries)
-    return next((text for text in said if text is not None), None)
+    return next(iter(node.script.prompts.values()), None) if node.script is not None else None

@@ -3,7 +3,7 @@
 Prompt tokens are stated with the cached ones in them. From 0.148 on (seen in 0.171) a
 `token_usage_record` follows every call. Before, `token_count` says the totals of the thread and the
 last call; it comes after the tools have answered, and it comes again, unchanged, whenever the rate
-limits are news.
+limits are news. Some programs write the last call only.
 """
 
 from typing import Any
@@ -21,16 +21,20 @@ class Counter:
     def __init__(self, total: Usage | None) -> None:
         """`total` is the thread's total before its first record."""
         self._total = total or {}
+        self._last: Usage = {}
 
     def usage(self, entry: Entry) -> Usage | None:
         """Usage of the call that a `token_count` is news of; `None` where it is no news."""
         total = record_at(entry.payload, "info", "total_token_usage")
         last = record_at(entry.payload, "info", "last_token_usage")
+        is_news = self._grew(total) if total else last != self._last
+        self._total, self._last = total or self._total, last or self._last
+        return last if last and is_news else None
+
+    def _grew(self, total: Usage) -> bool:
         spent = count_at(total, "total_tokens")
-        is_news = bool(last) and bool(total) and total != self._total
-        grew = spent is None or spent != count_at(self._total, "total_tokens")
-        self._total = total or self._total
-        return last if is_news and grew else None
+        is_more = spent is None or spent != count_at(self._total, "total_tokens")
+        return is_more and total != self._total
 
 
 def tokens_of(usage: Usage | None) -> Tokens | None:

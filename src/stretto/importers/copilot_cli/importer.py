@@ -47,17 +47,27 @@ def recognise(head: Head) -> Likeness:
     """Look for the envelope of events, and for who produced them."""
     lines = head.lines
     fits = sum(map(_is_event, lines))
+    if any(map(_is_event, head.nested)):
+        return Likeness(0.4, "its events stand in one document, and one event a line is read")
     if not fits:
-        return Likeness(0.0)
+        near = any(map(_is_like_event, lines))
+        return Likeness(0.3, 'events without "id" and "parentId"') if near else Likeness(0.0)
     begins = any(line.get("type") == "session.start" for line in lines)
     share = fits / len(lines) * (1.0 if begins else 0.8)
     return Likeness(share, f"{fits} of its first {len(lines)} lines are events of Copilot")
 
 
 def _is_event(line: dict[str, Any]) -> bool:
-    kind = text_at(line, "type") or ""
     framed = isinstance(line.get("data"), dict) and "parentId" in line and "id" in line
-    return framed and (kind == "abort" or kind.split(".")[0] in KINDS)
+    return framed and (line.get("type") == "abort" or _first_word(line) in KINDS)
+
+
+def _is_like_event(line: dict[str, Any]) -> bool:
+    return isinstance(line.get("data"), dict) and _first_word(line) in KINDS
+
+
+def _first_word(line: dict[str, Any]) -> str:
+    return (text_at(line, "type") or "").split(".")[0]
 
 
 def import_files(files: Sequence[Path]) -> Imported:
@@ -97,6 +107,9 @@ class _Story:
         self.ids = paths(parents)
         self.strands = {key: Strand(self.loom, path) for key, path in self.ids.items()}
         self.models: dict[str, str] = {}
+        """What each agent is set to now."""
+        self._began_with: dict[str, str] = {}
+        """The model of each agent's first turn, which is the agent's."""
         self.header: dict[str, Any] = {}
         self.scores: list[Score] = []
         self.skipped: Counter[str] = Counter()
@@ -143,7 +156,7 @@ class _Story:
 
     def _agent(self, key: str) -> Agent:
         child = self.facts.children.get(key)
-        model = self.models.get(key)
+        model = self._began_with.get(key) or self.models.get(key)
         if child is None:
             return Agent(id=self.ids[key], model=model, attrs={"transcript": True})
         has_events = self.strands[key].latest is not None
@@ -224,9 +237,9 @@ class _Story:
         start = self._asked.pop(key, None) or time
         is_late = start is not None and time is not None and start > time
         begin = time if is_late else start
-        model = text_at(data, "model")
+        model = text_at(data, "model") or self.models.get(key)
         if model is not None:
-            self.models.setdefault(key, model)
+            self._began_with.setdefault(key, model)
         self.strands[key].turn(
             begin,
             self._source(line),
@@ -239,7 +252,7 @@ class _Story:
                 turn_id=text_at(data, "turnId"),
                 api_call_id=text_at(data, "apiCallId"),
                 thinking=self.loom.store(text_at(data, "reasoningText")),
-                model=model if model != self.models.get(key) else None,
+                model=model if model != self._began_with.get(key) else None,
             ),
         )
         self._asked[key] = time

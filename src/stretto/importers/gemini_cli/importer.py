@@ -33,8 +33,13 @@ def recognise(head: Head) -> Likeness:
     if is_header(document):
         return Likeness(0.4, 'no "messages"')
     fits = sum(map(_is_record, head.lines))
-    share = 0.8 * fits / len(head.lines) if fits else 0.0
-    return Likeness(share, "no header with a session and a start")
+    if fits:
+        share = 0.8 * fits / len(head.lines)
+        return Likeness(share, "no header with a session and a start")
+    if text_at(document, "sessionId") is not None and "messages" in document:
+        return Likeness(0.3, 'neither "startTime" nor "projectHash"')
+    near = any(text_at(each, "type") == "gemini" for each in head.nested)
+    return Likeness(0.3, "no header with a session and a start") if near else Likeness(0.0)
 
 
 def _is_record(line: object) -> bool:

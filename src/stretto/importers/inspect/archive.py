@@ -30,7 +30,8 @@ def recognise(head: Head) -> Likeness:
     """Look for the names of members in an archive, or for the header of an evaluation."""
     if head.data.startswith(SIGNATURE):
         known = any(name in head.data for name in _MEMBERS)
-        return Likeness(1.0) if known else Likeness(0.2, "an archive without samples of Inspect")
+        why = "an archive without samples of Inspect: unpack it first"
+        return Likeness(1.0) if known else Likeness(0.2, why)
     document = Head(_plain(head.data)).document
     evaluation = record_at(document, "eval")
     if not evaluation:

@@ -16,6 +16,20 @@ SIZE = 1 << 18
 LINES = 20
 """Lines that are looked at."""
 
+_ARCHIVE = b"PK\x03\x04"
+
+_PACKED = {
+    _ARCHIVE: "a zip archive: unpack it first",
+    b"\x1f\x8b": "packed by gzip: unpack it first",
+    b"\x28\xb5\x2f\xfd": "packed by zstd: unpack it first",
+    b"\xfd7zXZ": "packed by xz: unpack it first",
+    b"BZh": "packed by bzip2: unpack it first",
+}
+"""How files begin that are no text, and what to do with them."""
+
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff", b"{\0", b"[\0", b"\0{", b"\0[")
+"""How JSON in UTF-16 begins, with and without a byte order mark."""
+
 
 class Head:
     """What stands at the beginning of a file."""
@@ -26,7 +40,12 @@ class Head:
 
     @cached_property
     def lines(self) -> tuple[Any, ...]:
-        """The first lines that are JSON objects; empty for a document of many lines."""
+        """The first lines that are JSON objects; empty for a document of many lines.
+
+        An archive has none, though texts may stand in it as they are.
+        """
+        if self.data.startswith(_ARCHIVE):
+            return ()
         decoded = (_decoded(line) for line in self.data.split(b"\n"))
         return tuple(islice((line for line in decoded if isinstance(line, dict)), LINES))
 
@@ -37,6 +56,21 @@ class Head:
             return None
         whole = _decoded(self.data) if len(self.data) <= SIZE else None
         return whole if whole is not None else _decoded(whole_prefix(self.data[:SIZE]))
+
+    @cached_property
+    def nested(self) -> tuple[dict[str, Any], ...]:
+        """The first objects of a list that is the document, or that a field of it holds."""
+        document = self.document
+        lists = document.values() if isinstance(document, dict) else (document,)
+        items = (each for value in lists if isinstance(value, list) for each in value)
+        return tuple(islice((each for each in items if isinstance(each, dict)), LINES))
+
+    @cached_property
+    def obstacle(self) -> str:
+        """Why no text can be read, as in `packed by gzip: unpack it first`; empty for a text."""
+        if self.data.startswith(_UTF_16):
+            return "in UTF-16: write it in UTF-8"
+        return next((what for sign, what in _PACKED.items() if self.data.startswith(sign)), "")
 
 
 def read_head(path: Path) -> Head:

@@ -47,8 +47,11 @@ def recognise(head: Head) -> Likeness:
     if is_table(head.data):
         return Likeness(1.0)
     text = _plain(head.data)
-    if text is not None and utterances(text)[0] in _TOLD_BY_TEXT:
-        return Likeness(1.0)
+    if text is not None:
+        system, entries = utterances(text)
+        if system in _TOLD_BY_TEXT:
+            return Likeness(1.0)
+        return Likeness(0.2, "a log of who said what") if entries else Likeness(0.0)
     document = head.document
     record = value_at(document, 0) if isinstance(document, list) else document
     if not isinstance(record, dict):

@@ -15,7 +15,7 @@ from stretto.importers.kit.heads import Head, read_head
 from stretto.importers.kit.loom import Loom
 from stretto.importers.kit.report import FileReport, Imported, Likeness
 from stretto.importers.kit.strand import paths, trace_of
-from stretto.importers.opencode.lane import Lane, Tasks, time_of
+from stretto.importers.opencode.lane import Lane
 from stretto.importers.opencode.records import (
     PARTS,
     Session,
@@ -23,6 +23,7 @@ from stretto.importers.opencode.records import (
     part_of,
     read_session,
 )
+from stretto.importers.opencode.tasks import Tasks, time_of
 from stretto.trace import Agent, Trace
 
 __all__ = ["import_files", "recognise", "sessions"]
@@ -36,11 +37,17 @@ def recognise(head: Head) -> Likeness:
     if is_export(head.document):
         return Likeness(1.0)
     if text_at(head.document, "info", "id") is not None:
-        return Likeness(0.4, 'no "messages"')
+        lacks = "info.time" if "messages" in head.document else "messages"
+        return Likeness(0.4, f'no "{lacks}"')
+    if any("info" in each and "parts" in each for each in head.nested):
+        return Likeness(0.4, 'messages without the "info" of their session')
     parts = [part_of(line) for line in head.lines]
     fits = sum(part is not None and part.get("type") in PARTS for part in parts)
-    share = fits / len(parts) if parts else 0.0
-    return Likeness(share, f"{fits} of its first {len(parts)} lines hold a part")
+    if fits:
+        why = f"{fits} of its first {len(parts)} lines hold a part"
+        return Likeness(fits / len(parts), why)
+    near = any(text_at(line, "part", "type") in PARTS for line in head.lines)
+    return Likeness(0.3, 'parts without "sessionID"') if near else Likeness(0.0)
 
 
 def sessions(files: Sequence[Path]) -> list[Sequence[Path]]:
@@ -90,7 +97,7 @@ def _weave(group: Sequence[Session]) -> tuple[Trace, dict[str, FileReport]]:
     lanes = {key: Lane(loom, key, ids, tasks) for key in sorted(ids, key=lambda k: _depth(ids[k]))}
     for key in reversed(lanes):  # children first: their parents hear what they return
         lanes[key].weave(found.get(key), lanes)
-    tasks.join(loom, lanes)
+    _join(loom, tasks, lanes)
     main = next((found[key] for key in lanes if key in found), group[0])
     trace = trace_of(
         loom,
@@ -107,6 +114,17 @@ def _weave(group: Sequence[Session]) -> tuple[Trace, dict[str, FileReport]]:
         ),
     )
     return trace, _reports(group, found, loom, lanes)
+
+
+def _join(loom: Loom, tasks: Tasks, lanes: dict[str, Lane]) -> None:
+    """Link every call to what it set going."""
+    firsts = {agent: numbers[0] for agent, numbers in loom.of_agents().items()}
+    for child, runs in tasks.runs.items():
+        for run in runs:
+            if run.is_first:
+                loom.link(run.call, firsts.get(lanes[child].strand.agent), "spawn")
+            else:
+                loom.link(run.call, lanes[child].turn_after(run), "message", "derived")
 
 
 def _parents(found: dict[str, Session], tasks: Tasks) -> dict[str, str | None]:

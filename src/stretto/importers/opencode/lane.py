@@ -1,16 +1,12 @@
 """OpenCode sessions, stage two: one session as the events of its agent."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from msgspec import Struct
-
 from stretto.importers.kit.fields import (
     count_at,
-    epoch,
     flag_at,
     known,
     number_at,
@@ -22,85 +18,8 @@ from stretto.importers.kit.loom import Loom, Source
 from stretto.importers.kit.strand import Strand
 from stretto.importers.kit.texts import json_text
 from stretto.importers.opencode.records import Message, Session
+from stretto.importers.opencode.tasks import Outcome, Part, Run, Tasks, is_made, time_of
 from stretto.trace import Decision, Tokens
-
-_RESULT = re.compile(r"<task_result>\s*(.*?)\s*</task_result>", re.DOTALL)
-Part = dict[str, Any]
-
-
-class Run(Struct):
-    """One call of the `task` tool that ran a sub-agent."""
-
-    caller: str
-    child: str
-    part: Part
-    is_first: bool
-    file: str
-    message: int
-    back: int | None = None
-    """The event of its return."""
-    call: int | None = None
-    """The event of the call."""
-
-
-class Tasks:
-    """All runs of sub-agents in a tree of sessions."""
-
-    def __init__(self, group: Sequence[Session]) -> None:
-        """Look for `task` parts that name a session."""
-        self.runs: dict[str, list[Run]] = {}
-        self._by_part: dict[int, Run] = {}
-        for session in group:
-            for message in session.messages:
-                for part in message.parts:
-                    self._take(session, message, part)
-
-    def _take(self, session: Session, message: Message, part: Part) -> None:
-        child = session_in(part)
-        if child is None or child == session.id:
-            return
-        runs = self.runs.setdefault(child, [])
-        run = Run(session.id, child, part, not runs, session.file, message.number)
-        runs.append(run)
-        self._by_part[id(part)] = run
-
-    def of(self, part: Part) -> Run | None:
-        """The run that a part is the call of."""
-        return self._by_part.get(id(part))
-
-    def first(self, child: str) -> Run | None:
-        """The run that spawned a session."""
-        runs = self.runs.get(child)
-        return runs[0] if runs else None
-
-    def caller(self, child: str) -> str | None:
-        """The session that spawned another one."""
-        run = self.first(child)
-        return run.caller if run is not None else None
-
-    def join(self, loom: Loom, lanes: dict[str, "Lane"]) -> None:
-        """Link every call to what it set going."""
-        firsts = {agent: numbers[0] for agent, numbers in loom.of_agents().items()}
-        for child, runs in self.runs.items():
-            for run in runs:
-                if run.is_first:
-                    loom.link(run.call, firsts.get(lanes[child].strand.agent), "spawn")
-                else:
-                    loom.link(run.call, lanes[child].turn_after(run), "message", "derived")
-
-
-def session_in(part: Part) -> str | None:
-    """The session that a `task` part ran."""
-    if part.get("type") != "tool" or part.get("tool") != "task":
-        return None
-    found = text_at(part, "state", "metadata", "sessionId")
-    return found or text_at(part, "state", "metadata", "sessionID")
-
-
-def time_of(record: Any, *path: str | int) -> datetime | None:
-    """A time in milliseconds since 1970."""
-    stated = number_at(record, *path)
-    return None if stated is None else epoch(stated / 1000)
 
 
 class Lane:
@@ -144,34 +63,48 @@ class Lane:
 
     def _returns(self, before: datetime | None, lanes: dict[str, "Lane"]) -> None:
         """Add the returns of all runs that had ended by then."""
-        runs = self.tasks.runs.get(self.key, [])
-        while self._returned < len(runs):
-            run = runs[self._returned]
-            end = time_of(run.part, "state", "time", "end")
+        for run in self.tasks.returned(self.key)[self._returned :]:
+            end = run.outcome.time if run.outcome is not None else None
             if before is not None and (end is None or end > before):
                 return
             self._returned += 1
-            if text_at(run.part, "state", "status") == "completed":
-                self._return(run, end)
+            if run.outcome is not None:
+                self._return(run, run.outcome)
 
-    def _return(self, run: Run, end: datetime | None) -> None:
-        output = text_at(run.part, "state", "output") or ""
-        inside = _RESULT.search(output)
+    def _return(self, run: Run, outcome: Outcome) -> None:
         run.back = self.strand.add(
             "return",
-            end,
-            Source(run.file, run.message),
+            outcome.time,
+            outcome.source,
             to=self.ids[run.caller],
-            content=self.loom.store(inside[1] if inside else output),
+            content=self.loom.store(outcome.text),
             attrs=known(call_id=text_at(run.part, "callID")),
         )
         self.loom.link(self.strand.latest, run.back, "return")
 
+    def _notice(self, message: Message, part: Part) -> None:
+        """What the harness wrote: the end of a run in the background, or words to skip."""
+        run = self.tasks.ended_by(part)
+        if run is None or run.outcome is None:
+            self.skipped[f"part/{part.get('type')}/synthetic"] += 1
+        elif run.outcome.failed:
+            self.strand.answer(
+                run.call,
+                run.outcome.time,
+                self._source(message),
+                tool="task",
+                content=self.loom.store(run.outcome.text),
+                attrs=known(call_id=text_at(run.part, "callID"), is_error=True),
+            )
+        elif run.back is not None:
+            self.strand.hear(run.back, "return", "recorded")
+
     def _user(self, message: Message) -> None:
-        texts = [p for p in message.parts if p.get("type") == "text" and not _is_made(p)]
+        texts = [p for p in message.parts if p.get("type") == "text" and not is_made(p)]
         text = "\n\n".join(filter(None, (text_at(part, "text") for part in texts)))
         others = [part for part in message.parts if part.get("type") in _ATTACHED]
-        self.skipped.update(f"part/{p.get('type')}/synthetic" for p in message.parts if _is_made(p))
+        for part in filter(is_made, message.parts):
+            self._notice(message, part)
         if self._is_child:
             if self.tasks.first(self.key) is None:
                 self.prompt = self.prompt or self.loom.store(text)
@@ -269,13 +202,14 @@ class Lane:
                 call_duration=seconds if run is not None else None,
                 status=_unfinished(state),
                 command=text_at(asked, "command") if run is not None else None,
+                background=True if run is not None and run.in_background else None,
             ),
         )
         if not sampled:
             self.loom.link(self._asked, number, "causal", "derived")
         if run is not None:
             run.call = number
-        if run is not None and run.back is not None:
+        if run is not None and run.back is not None and not run.in_background:
             self.strand.hear(run.back, "return", "recorded")
         elif text_at(state, "status") in ("completed", "error"):
             self._result(message, part, number, end)
@@ -302,11 +236,6 @@ _TOLD = ("text", "reasoning", "tool", "step-start", "step-finish")
 
 _ATTACHED = ("subtask", "agent", "file")
 """Types of parts that a person adds to what is typed."""
-
-
-def _is_made(part: Part) -> bool:
-    """Whether the harness wrote a part of a user's message."""
-    return part.get("synthetic") is True or part.get("ignored") is True
 
 
 def _steps(message: Message) -> list[list[Part]]:

@@ -133,7 +133,7 @@ class Weaver:
     def _attrs(self, span: Span, **more: Any) -> dict[str, Any]:
         calls = [call._asdict() for call in span.calls] or None
         own = {"span_id": span.id.rpartition("/")[2], "error": span.error, "calls": calls}
-        return known(**own, **more) | storable(span.attrs)
+        return known(**own) | storable(span.attrs) | known(**more)
 
     def _other(self, strand: Strand, act: Act, maker: str | None) -> int:
         span = act.span

@@ -28,7 +28,9 @@ def recognise(head: Head) -> Likeness:
     if acts and (named or len(head.data) >= SIZE):  # the name may stand too far down to be seen
         return Likeness(1.0)
     missing = 'no "trace_id"' if acts else 'no "events" with id, t, type and agent'
-    return Likeness(0.4, missing) if acts or named else Likeness(0.0)
+    if acts or "task_id" in document:
+        return Likeness(0.4, missing)
+    return Likeness(0.2, missing) if named else Likeness(0.0)
 
 
 def import_files(files: Sequence[Path]) -> Imported:

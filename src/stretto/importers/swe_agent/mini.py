@@ -52,8 +52,8 @@ def trace_of_mini(document: Any, file: str) -> tuple[Trace, dict[str, int]]:
     times = [_time(message) for message in messages]
     loom = Loom(min((time for time in times if time is not None), default=None))
     turns = Turns(Strand(loom, "0"), Source(file, 1))
-    prompt, odd = _weave(turns, messages, times)
     model = text_at(document, "info", "config", "model", "model_name")
+    prompt, odd = _weave(turns, messages, times, model)
     agent = Agent(id="0", name="mini", model=model, attrs=known(system_prompt=prompt))
     trace = trace_of(loom, [agent], **_header(loom, document, file))
     return trace, {"message": odd} if odd else {}
@@ -83,9 +83,12 @@ def _header(loom: Loom, document: Any, file: str) -> dict[str, Any]:
 
 
 def _weave(
-    turns: Turns, messages: Sequence[Any], times: Sequence[datetime | None]
+    turns: Turns, messages: Sequence[Any], times: Sequence[datetime | None], model: str | None
 ) -> tuple[str | None, int]:
-    """Add all messages; return the system prompt, and how many are of no known role."""
+    """Add all messages; return the system prompt, and how many are of no known role.
+
+    `model` is that of the run; a message names its own where several take turns.
+    """
     prompt, odd = None, 0
     before: datetime | None = None
     for place, (message, time) in enumerate(zip(messages, times, strict=True)):
@@ -93,7 +96,9 @@ def _weave(
         if role == "system":
             prompt = turns.strand.loom.store(text_of(message))
         elif role == "assistant":
-            _turn(turns, message, before, time, place == len(messages) - 1)
+            own = text_at(message, "model_name")
+            attrs = known(model=own if own != model else None)
+            _turn(turns, message, before, time, place == len(messages) - 1, attrs)
         elif role in ("user", "tool") and turns.strand.latest is not None:
             turns.answer(
                 text_of(message), text_at(message, "tool_call_id"), time, attrs=_extra(message)
@@ -108,7 +113,12 @@ def _weave(
 
 
 def _turn(
-    turns: Turns, message: Any, begun: datetime | None, ended: datetime | None, last: bool
+    turns: Turns,
+    message: Any,
+    begun: datetime | None,
+    ended: datetime | None,
+    last: bool,
+    attrs: dict[str, Any],
 ) -> None:
     """Add a turn and its actions; a message is stamped when the model has answered."""
     calls = calls_of(message) or _actions(message)
@@ -122,6 +132,7 @@ def _turn(
         duration=seconds,
         tokens=_tokens(message),
         price=price if price is not None and price >= 0 else None,
+        attrs=attrs,
     )
     for call in calls:
         turns.call(call, ended)

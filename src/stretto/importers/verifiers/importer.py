@@ -216,7 +216,8 @@ class _Weaver:
         tools = [record_at(each) for each in list_at(message, "tool_calls")]
         start = epoch(number_at(call, "time", "start") or None)
         end = epoch(number_at(call, "time", "end") or None)
-        lane.model = lane.model or text_at(call, "model")
+        model = text_at(call, "model")
+        lane.model = lane.model or model
         cost = number_at(call, "usage", "cost")
         self._arrivals(number, graph, graph.incoming.get(turn, ()))
         made = lane.strand.turn(
@@ -227,7 +228,8 @@ class _Weaver:
             price=cost if cost is not None and cost >= 0 else None,
             content=self.loom.store(text_of(message.get("content"))),
             decision=self._decision(graph, turn, node, tools),
-            attrs=_turn_attrs(call, node, turn),
+            attrs=_turn_attrs(call, node, turn)
+            | known(model=model if model != lane.model else None),
         )
         self.numbers[number, turn] = made
         for tool in tools:
