@@ -139,6 +139,8 @@ class Columns:
     """Whether an event has a content reference."""
     waiting: Flags
     """Whether an event just waits (`attrs.waiting`)."""
+    waited: Floats
+    """Seconds of its duration in which an event could not run yet (`attrs.waited`); 0 for none."""
     price: Floats
     """US dollars as recorded."""
     trusted: Floats
@@ -223,8 +225,16 @@ def _read_events(events: Sequence[Event], codes: _Codes) -> dict[str, NDArray[An
         "content": content,
         "has_content": content != hash(None),
         "waiting": np.array([bool(each and each.get("waiting")) for each in attrs], dtype=bool),
+        "waited": _floats([_waited(each) if each else 0.0 for each in attrs]),
         **_tokens(events),
     }
+
+
+def _waited(attrs: dict[str, Any]) -> float:
+    value = attrs.get("waited")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0.0
+    return float(value) if 0 <= value < 1e300 else 0.0
 
 
 def _encode(words: Sequence[Word], codes: dict[Word, int]) -> Ints:

@@ -1,16 +1,16 @@
-"""Two traces, and two groups, side by side."""
+"""Two traces side by side."""
 
 import pytest
 
 from stretto.errors import StrettoError
-from stretto.metrics.compare import causal_depth, compare, compare_groups
+from stretto.metrics.compare import causal_depth, compare
 from stretto.policies.scripted import Scripted
 from stretto.tasks.scouts import Scouts
 from stretto.team.engine import rollout
 from stretto.team.interventions import Remove
 from stretto.team.what_if import what_if
 
-from ..examples import chain, event, trace
+from ..examples import chain, event, trace, turn
 
 
 def lead(first):
@@ -57,31 +57,17 @@ def test_a_world_without_one_scout_lacks_its_events_only():
 
 
 def test_a_loop_has_no_depth():
-    looped = trace(event("0#0"), event("0#1"), edges=[("0#0", "0#1"), ("0#1", "0#0")])
+    """Measures and agents can be compared all the same; steps cannot, and the reason names it."""
+    looped = trace(
+        turn("0#0", 0.0, 1.0), turn("0#1", 1.0, 1.0), edges=[("0#0", "0#1"), ("0#1", "0#0")]
+    )
     with pytest.raises(StrettoError, match="loop"):
-        compare(looped, looped)
-
-
-def test_groups_are_paired_by_task_and_seed():
-    """Three scouts at once take one second; one takes one as well, and costs two agents less."""
-    many = rollout(Scouts(horizon=3, width=3), lead("three"), range(10))
-    few = rollout(Scouts(horizon=3, width=3), lead("one"), range(4, 14))
-    found = compare_groups(many, few)
-    assert found["agents"].pairs == 6
-    assert found["agents"].first == 4.0
-    gaps = [
-        len(few[n].agents) - len(many[n + 4].agents) for n in range(6)
-    ]  # the same seeds, by hand
-    assert found["agents"].difference == pytest.approx(sum(gaps) / 6)
-    assert found["agents"].low <= found["agents"].difference <= found["agents"].high
-    assert found["agents"].less == sum(gap < 0 for gap in gaps)
-    assert compare_groups(many, few) == found  # the bootstrap has a seed
-    same = compare_groups(many, many)
-    assert {(change.difference, change.low, change.high) for change in same.values()} == {(0, 0, 0)}
-
-
-def test_groups_without_anything_in_common_are_refused():
-    here = rollout(Scouts(), lead("one"), [0, 1])
-    there = rollout(Scouts(), lead("one"), [2, 3])
-    with pytest.raises(StrettoError, match="no task and seed in common"):
-        compare_groups(here, there)
+        causal_depth(looped)
+    straight = trace(turn("0#0", 0.0, 5.0))
+    for pair in ((looped, straight), (straight, looped)):
+        found = compare(*pair)
+        assert (found.steps, found.common) == (None, None)
+        assert "loop: 0#0 → 0#1 → 0#0" in found.reason
+        assert set(found.agents["0"]) == {2, 1}
+    assert found.measures["work"].difference == 2.0 - 5.0
+    assert compare(straight, straight).reason == ""

@@ -65,7 +65,8 @@ def test_what_is_not_priced(prices, model, tokens):
 
 
 def test_the_reason_names_the_model_and_the_date(prices):
-    assert "the table of 2026-01-02 has no price for huge" in spent(prices, "huge", input=1).reason
+    found = spent(prices, "huge", input=1, output=1)
+    assert "the table of 2026-01-02 has no price for huge (1)" in found.reason
 
 
 def test_recorded_prices_come_first_and_returns_are_not_counted_again(prices):
@@ -191,7 +192,7 @@ def test_rows_by_kind_and_event():
 def test_rows_say_what_is_missing_and_what_is_a_guess():
     rows = table("agent")
     assert rows["0"].reason == "1 of 1 turns have no price"
-    silent = breakdown(trace(turn("0#0", price=1.0)))[0]
+    silent = breakdown(trace(turn("0#0", 0.0, 1.0, price=1.0)))[0]
     assert (silent.price, silent.reason) == (1.0, "1 of 1 turns do not say all their tokens")
     assert {row.how for row in rows.values()} == {"derived"}
     guessed = trace(*CREW.events, edges=[("0#0", "0#1", "causal", "heuristic")])

@@ -81,13 +81,64 @@ def test_an_empty_trace_has_no_path():
     assert critical_path(trace()).events == ()
 
 
+def test_where_no_duration_is_known_neither_span_nor_path_is():
+    given = trace(turn("0#0", 0.0), turn("0#1", 4.0), edges=[("0#0", "0#1")])
+    path = critical_path(given)
+    assert (path.seconds, path.events) == (None, ())
+    assert path.reason == measure(given)["span"].reason == "no turn or tool call has a duration"
+
+
+# ---- events without a time
+
+
+def sandwich(middle=None, after=2.0):
+    """A turn from 0 to 10, an event without a time, and a call of five seconds."""
+    between = event("0#1", "spawn", to="1") if middle is None else turn("0#1", None, middle)
+    return trace(
+        *(turn("0#0", 0.0, 10.0), between, event("1#0", "tool_call", after, 5.0)),
+        edges=[("0#0", "0#1"), ("0#1", "1#0")],
+    )
+
+
+@pytest.mark.parametrize(
+    ("middle", "after", "span"),
+    [
+        (None, 2.0, 10.0),  # the call begins beside the turn, which is the longer chain
+        (None, 8.0, 13.0),  # 8 s of the turn, then 5 s
+        (None, 12.0, 15.0),  # it begins when the turn is over
+        (1.0, 12.0, 16.0),  # the middle fits between them
+        (9.0, 12.0, 19.0),  # it goes on from 10 and ends after the call
+        (9.0, 4.0, 13.0),  # it begins as late as it can, at 4 with the call
+    ],
+)
+def test_time_that_both_ran_counts_once_through_events_without_a_time(middle, after, span):
+    assert measure(sandwich(middle, after))["span"].value == span
+
+
+def test_a_chain_of_events_without_a_time_is_placed_as_one():
+    """Turn from 0 to 10, two events without a time, a turn from 4 to 16: 4 s and 12 s."""
+    given = trace(
+        *(turn("0#0", 0.0, 10.0), event("0#1", "spawn"), event("1#0", "message")),
+        turn("1#1", 4.0, 12.0),
+        edges=[("0#0", "0#1"), ("0#1", "1#0"), ("1#0", "1#1")],
+    )
+    found = measure(given)
+    assert found["span"].value == found["makespan"].value == 16.0
+    assert found["span"].reason == "2 of 4 events on the critical path have no time"
+    assert [each.seconds for each in critical_path(given).events] == [4.0, 0.0, 0.0, 12.0]
+
+
 @st.composite
-def timed_traces(draw):
-    """Turns whose effects begin no earlier than their causes."""
+def timed_traces(draw, marks=False):
+    """Turns whose effects begin no earlier than their causes; `marks` between have no time."""
     count = draw(st.integers(1, 8))
     starts = sorted(draw(st.integers(0, 9)) for _ in range(count))
     turns = [
-        turn(f"{draw(st.sampled_from('abc'))}#{row}", float(start), float(draw(st.integers(0, 5))))
+        event(f"a#{row}", "spawn")
+        if marks and draw(st.booleans())
+        else turn(
+            f"{draw(st.sampled_from('abc'))}#{row}", float(start), float(draw(st.integers(0, 5)))
+        )
         for row, start in enumerate(starts)
     ]
     pairs = st.tuples(st.integers(0, count - 1), st.integers(0, count - 1))
@@ -113,3 +164,11 @@ def test_span_is_within_makespan_and_is_that_of_the_plain_graph(given):
         assert sum(path.by_agent.values()) == pytest.approx(1)
     if found["peak_width"] is not None:
         assert found["parallelism"] <= found["peak_width"] + 1e-9
+
+
+@examples(150)
+@given(timed_traces(marks=True))
+def test_events_without_a_time_do_not_make_a_span_longer_than_the_makespan(given):
+    found = {name: each.value for name, each in measure(given).items()}
+    if found["span"] is not None and found["makespan"] is not None:
+        assert found["span"] <= found["makespan"] + 1e-9

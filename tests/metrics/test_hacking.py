@@ -96,6 +96,22 @@ def test_agents_that_did_next_to_nothing_for_the_output():
     assert "no spawned agent" in found(trace(turn("0#0")), "free_riding").reason
 
 
+def test_where_nobody_records_work_nobody_is_called_lazy_or_parallel_in_name_only():
+    """Agents that only write: how long anybody worked is not known."""
+    given = trace(
+        turn("0#0", 0.0),
+        *(event(f"0#{name}", "spawn", 1.0, to=name) for name in "ab"),
+        *(event(f"{name}#0", "message", 2.0, to="0", content=name) for name in "ab"),
+        event("0#9", "stop", 3.0),
+        edges=[("0#a", "a#0"), ("0#b", "b#0"), ("a#0", "0#9"), ("b#0", "0#9")],
+    )
+    for name in ("free_riding", "pseudo_parallelism"):
+        assert found(given, name).value is None
+        assert "no useful work of anybody is known" in found(given, name).reason
+    own = trace(*given.events, edges=[(e.src, e.dst) for e in given.edges], spec={"own": True})
+    assert value(own, "free_riding") == 1.0  # where all is recorded, no work is no work
+
+
 def test_recorded_contributions_come_before_seconds():
     told = {"0/0": 0.9, "0/1": 0.05, "0/2": 0.0}
     scores = tuple(Score(channel="shapley", value=v, agent=a) for a, v in told.items())
@@ -118,6 +134,15 @@ def test_an_agent_without_a_transcript_is_not_called_lazy():
 
 
 # ---- communication padding and tool spam
+
+
+def test_the_later_of_two_equal_messages_repeats_whatever_the_order_of_the_record():
+    """The output depends on the first alone: of two, the second repeats and is of no use."""
+    letters = [event(f"0#{n}", "message", float(n), to="1", content="x") for n in (1, 2)]
+    events = turn("0#0", 0.0, 1.0), event("1#0", "stop", 3.0)
+    for record in (letters, letters[::-1]):
+        given = trace(*events, *record, edges=[("0#0", "0#1"), ("0#1", "1#0")])
+        assert value(given, "communication_padding") == 0.5
 
 
 def letters(*texts, read=True):

@@ -53,7 +53,7 @@ def test_prices_and_redundancy_are_those_of_a_loop(real):
     for event in real.events:
         if event.kind == "tool_call" and not event.attrs.get("waiting"):
             asked[event.tool, event.content] += 1
-        tokens, price = event.tokens, prices.of(models[event.agent])
+        tokens, price = event.tokens, prices.of(event.attrs.get("model") or models[event.agent])
         known = tokens and price and not tokens.unreliable and event.kind == "decision"
         if event.price is not None:
             dollars += event.price
@@ -63,6 +63,7 @@ def test_prices_and_redundancy_are_those_of_a_loop(real):
                 + tokens.output * price.output
                 + (tokens.cache_read or 0) * price.cache_read
                 + (tokens.cache_write or 0) * price.cache_write
+                + event.attrs.get("cache_write_1h", 0) * (price.cache_write_1h - price.cache_write)
             ) / 1e6
     found = measure(real)
     assert (found["price"].value or 0.0) == pytest.approx(dollars)

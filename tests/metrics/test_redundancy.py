@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stretto.metrics import measure
-from stretto.metrics.shingles import near_duplicates, shingle
+from stretto.metrics import measure, shingles
+from stretto.metrics.shingles import _candidates, near_duplicates, shingle
 from stretto.trace import content_hash
 
 from ..examples import event, trace, turn
@@ -84,7 +84,37 @@ def test_an_action_is_repeated_when_its_answer_is_the_same_as_before():
     guessed = trace(*events, edges=[(*edge, "heuristic") for edge in edges])
     assert measure(guessed)["repeated_actions"].how == "heuristic"
     assert value(trace(*events), "repeated_actions") is None  # no answers are known
-    assert value(trace(turn("0#0")), "repeated_actions") == 0
+    assert value(trace(turn("0#0")), "repeated_actions") is None  # the source may not record calls
+
+
+def test_calls_of_our_own_rollouts_repeat_by_their_attributes():
+    """look(1), look(1), look(2) with answers A, A, A; an import says nothing of arguments."""
+    events, edges = [], []
+    for place, cell in enumerate((1, 1, 2)):
+        events += [
+            event(f"0#c{place}", "tool_call", float(place), 1.0, tool="look", attrs={"cell": cell}),
+            event(f"0#r{place}", "tool_result", place + 1.0, tool="look", content="A"),
+        ]
+        edges.append((f"0#c{place}", f"0#r{place}", "tool_dependency"))
+    own = measure(trace(*events, edges=edges, spec={"family": "f"}))
+    assert own["tool_redundancy"].value == pytest.approx(1 / 3)
+    assert own["tool_near_redundancy"].value == pytest.approx(1 / 3)
+    assert own["repeated_actions"].value == 1.0
+    imported = measure(trace(*events, edges=edges))
+    assert imported["tool_redundancy"].reason == "no tool calls have a content"
+    assert imported["repeated_actions"].value is None
+
+
+def test_an_action_is_held_against_the_last_one_with_its_arguments():
+    """x gets A, then y gets B, then x gets A again: what came between does not matter."""
+    events, edges = [], []
+    for place, (asked, answer) in enumerate((("x", "A"), ("y", "B"), ("x", "A"), ("x", "C"))):
+        events += [
+            event(f"0#c{place}", "tool_call", float(place), 1.0, tool="t", content=asked),
+            event(f"0#r{place}", "tool_result", place + 0.5, tool="t", content=answer),
+        ]
+        edges.append((f"0#c{place}", f"0#r{place}", "tool_dependency"))
+    assert value(trace(*events, edges=edges), "repeated_actions") == 1.0
 
 
 # ---- shingles
@@ -162,3 +192,63 @@ def test_text_beyond_a_chunk_and_broken_text():
     long = [f"{LONG} {number} " * 2000 for number in range(12)]
     assert len(shingle(long).offsets) == 13
     assert near([LONG + "\ud800", LONG + "\ud800 x"]).tolist() == [False, True]
+
+
+def test_a_text_that_is_edited_step_by_step_nearly_repeats_the_one_before():
+    """Twenty versions of a hundred words; a step changes three, at most nine of 98 shingles.
+
+    A step keeps 89 of 107 shingles at least, 0.83; of the first, the last keeps next to nothing.
+    """
+    random = np.random.default_rng(1)
+    versions = [random.choice(2000, 100)]
+    for _ in range(19):
+        versions.append(versions[-1].copy())
+        versions[-1][random.choice(100, 3, replace=False)] = random.choice(2000, 3)
+    found = near([" ".join(f"w{word}" for word in words) for words in versions])
+    assert found.tolist() == [False] + [True] * 19
+
+
+def test_candidates_are_the_last_of_a_bucket_and_its_first(monkeypatch):
+    """Places 0, 1, 3, 4 and 5 share a bucket, 2 is alone; the last three are looked at."""
+    monkeypatch.setattr(shingles, "RECENT", 3)
+    pairs = _candidates(np.array([7, 7, 5, 7, 7, 7], dtype=np.uint64))
+    found = [sorted(zip(*(side.tolist() for side in each), strict=True)) for each in pairs]
+    assert found == [
+        [(1, 0), (3, 1), (4, 3), (5, 4)],
+        [(3, 0), (4, 1), (5, 3)],
+        [(4, 0), (5, 1)],
+        [(5, 0)],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("École Normale", "ÉCOLE NORMALE"), ("in der Straße", "IN DER STRASSE")]
+)
+def test_case_is_folded_beyond_ascii(one, other):
+    assert near([one, other]).tolist() == [False, True]
+
+
+def test_near_duplicates_are_those_of_all_pairs():
+    """Chains of edits in two groups, mixed up, against the plain comparison with all before."""
+    random = np.random.default_rng(5)
+    missed = wanted = 0
+    for _ in range(12):
+        texts = [random.choice(300, 40) for _ in range(4)]
+        for _ in range(36):
+            texts.append(texts[random.choice(len(texts))].copy())
+            texts[-1][random.choice(40, random.integers(1, 3))] = random.choice(300)
+        said = [" ".join(f"w{word}" for word in words) for words in texts]
+        group = random.choice(2, len(said))
+        sets = [sets_of(text) for text in said]
+        expected = [
+            any(
+                group[j] == group[i] and len(sets[i] & sets[j]) >= 0.8 * len(sets[i] | sets[j])
+                for j in range(i)
+            )
+            for i in range(len(said))
+        ]
+        found = near(said, group)
+        assert not (found & ~np.array(expected)).any()  # none that is not one
+        missed += int((np.array(expected) & ~found).sum())
+        wanted += sum(expected)
+    assert missed <= 0.03 * wanted

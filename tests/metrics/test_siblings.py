@@ -179,7 +179,7 @@ def test_shares_and_means_of_a_part_are_no_bounds():
         "unconnected_work_share",
     ):
         assert found[name].reason == "1 of 2 agents left no transcript", name
-    for name in ("work", "span", "parallelism", "peak_width"):
+    for name in ("work", "span", "peak_width"):
         assert found[name].reason.endswith("a lower bound"), name
 
 

@@ -1,10 +1,12 @@
 """Command lines from structs, and output for people and for programs."""
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stderr
 from io import StringIO
+from math import floor, log10
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +17,9 @@ from rich.console import Console
 from stretto.errors import StrettoError
 
 T = TypeVar("T")
+
+TINY = 1e-6
+"""Numbers nearer to 0 are written with an exponent."""
 
 
 def parse(kind: type[T], verb: str, argv: Sequence[str], default: T | None = None) -> T:
@@ -48,9 +53,10 @@ def _require_limits(found: Any, kind: type[Any], verb: str) -> None:
 
 def _first_words(box: str) -> str:
     """What a framed message says, up to its first rule."""
-    lines = [line.strip(" │╭╮╰╯─") for line in box.splitlines()]
+    framed = re.sub(r"\x1b\[[0-9;]*m", "", box).splitlines()  # without the colours of a terminal
+    lines = [line.strip(" │╭╮╰╯─") for line in framed]
     words = [line for line in lines if line]
-    told = next((n for n, line in enumerate(box.splitlines()[1:]) if "──" in line), len(words))
+    told = next((n for n, line in enumerate(framed[1:]) if "──" in line), len(words))
     return " ".join(words[1 : max(told + 1, 2)]) or "the arguments do not fit"
 
 
@@ -88,7 +94,15 @@ class _Console(Console):
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A number for people: `12,345`, `0.765`, `unknown`."""
+    """A number for people: `12,345`, `0.765`, `0.00042`, `unknown`.
+
+    What `digits` decimals would blur keeps two significant digits.
+    """
     if value is None:
         return "unknown"
-    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.{digits}f}"
+    if float(value).is_integer():
+        return f"{int(value):,}"
+    size = abs(value)
+    if not size < 10.0 ** (1 - digits):
+        return f"{value:,.{digits}f}"
+    return f"{value:.1e}" if size < TINY else f"{value:.{1 - floor(log10(size))}f}"

@@ -2,25 +2,32 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 from msgspec import Struct, structs
-from rich.table import Table
+from rich.console import Console
 from rich.text import Text
 
 from stretto.cli.arguments import console, number, parse, print_json
+from stretto.cli.measured import plain
+from stretto.cli.tables import mark, plain_table, print_notes, print_table
 from stretto.loading import load_all
-from stretto.metrics.compare import Comparison, PairedChange, compare, compare_groups
+from stretto.metrics.compare import Comparison, compare
+from stretto.metrics.groups import GroupChange, GroupComparison, compare_groups
 
 MOST_STEPS = 12
 """Steps that are shown to a person; `--json` has all."""
+
+MOST_AGENTS = 40
+"""Agents that are shown to a person; `--json` has all."""
 
 
 class Diff(Struct, frozen=True, kw_only=True):
     """Compare two traces, or two groups of traces.
 
-    Traces are aligned by agent and causal depth, groups are paired by task and seed.
+    Traces are aligned by agent and causal depth. Groups are paired by task and seed; without any
+    pair, their means are compared.
     """
 
     first: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="A")]
@@ -36,21 +43,59 @@ def main(argv: Sequence[str]) -> int:
     arguments = parse(Diff, "diff", argv)
     first, second = load_all(arguments.first), load_all(arguments.second)
     if len(first) == len(second) == 1:
-        return _traces(compare(first[0], second[0]), arguments.json)
-    return _groups(compare_groups(first, second), len(first), len(second), arguments.json)
-
-
-def _traces(found: Comparison, as_json: bool) -> int:
-    if as_json:
-        print_json(found)
+        found = compare(first[0], second[0])
+        if arguments.json:
+            print_json(_plain(found))
+        else:
+            _show(found)
         return 0
+    groups, counts = compare_groups(first, second), (len(first), len(second))
+    if arguments.json:
+        print_json({"traces": counts, **structs.asdict(groups)})
+    else:
+        _show_groups(groups, counts)
+    return 0
+
+
+def _plain(found: Comparison) -> dict[str, Any]:
+    measures = {
+        name: {side: plain(each, each.value) for side, each in structs.asdict(change).items()}
+        for name, change in found.measures.items()
+    }
+    return {**structs.asdict(found), "measures": measures}
+
+
+def _show(found: Comparison) -> None:
     out = console()
-    table = _table("measure", "A", "B", "B - A")
+    table = plain_table("measure", "A", "B", "B - A")
     for name, change in found.measures.items():
         values, gap = (change.first.value, change.second.value), change.difference
         if values[0] != values[1]:
             table.add_row(name.replace("_", " "), *map(number, (*values, gap)))
-    out.print(table if table.rows else "all measures are equal")
+    if table.row_count:
+        print_table(out, table)
+    else:
+        out.print("all measures are equal")
+    _show_agents(out, found)
+    _show_steps(out, found)
+
+
+def _show_agents(out: Console, found: Comparison) -> None:
+    """Agents of which the two have not as many events."""
+    unlike = {name: counts for name, counts in found.agents.items() if counts[0] != counts[1]}
+    table = plain_table("agent", "events A", "events B")
+    for name, counts in list(unlike.items())[:MOST_AGENTS]:
+        table.add_row(Text(name), *(f"{count:,}" for count in counts))
+    if table.row_count:
+        print_table(out, table)
+    if len(unlike) > MOST_AGENTS:
+        out.print(f"showing {MOST_AGENTS} of {len(unlike):,} agents; --json prints all")
+
+
+def _show_steps(out: Console, found: Comparison) -> None:
+    if found.steps is None or found.common is None:
+        out.print(Text(f"steps are not compared: {found.reason}"))
+        return
     out.print(f"{found.common:,} events in common")
     for step in found.steps[:MOST_STEPS]:
         sides = [", ".join(side) for side in (step.first, step.second)]
@@ -58,28 +103,34 @@ def _traces(found: Comparison, as_json: bool) -> int:
         out.print(Text(told))
     if len(found.steps) > MOST_STEPS:
         out.print(f"showing {MOST_STEPS} of {len(found.steps):,} steps; --json prints all")
-    return 0
 
 
-def _groups(found: dict[str, PairedChange], first: int, second: int, as_json: bool) -> int:
-    if as_json:
-        print_json({name: structs.asdict(change) for name, change in found.items()})
-        return 0
-    table = _table("measure", "A", "B", "B - A", "95 % interval", "pairs", "more", "less")
-    for name, change in found.items():
-        table.add_row(
-            name.replace("_", " "),
-            *map(number, (change.first, change.second, change.difference)),
-            f"{number(change.low)} to {number(change.high)}",
-            *map(str, (change.pairs, change.greater, change.less)),
-        )
-    console().print(table)
-    console().print(f"{first} and {second} traces, paired by task and seed")
-    return 0
+def _show_groups(found: GroupComparison, counts: tuple[int, int]) -> None:
+    out, notes = console(), dict[str, int]()
+    signs = ("pairs", "more", "less") if found.paired else ("traces",)
+    table = plain_table("measure", "A", "B", "B - A", "95 % interval", *signs)
+    for name, change in found.measures.items():
+        cells = map(number, (change.first, change.second, change.difference))
+        told = _signs(change) if found.paired else ["{} and {}".format(*change.traces)]
+        table.add_row(name.replace("_", " "), *cells, Text(_interval(change, notes)), *told)
+    print_table(out, table)
+    print_notes(out, notes)
+    out.print("{} and {} traces, ".format(*counts) + _how_compared(found))
 
 
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for index, column in enumerate(columns):
-        table.add_column(column, justify="right" if index else "left")
-    return table
+def _interval(change: GroupChange, notes: dict[str, int]) -> str:
+    if change.low is None or change.high is None:
+        return "unknown" + mark(notes, change.reason)
+    return f"{number(change.low)} to {number(change.high)}"
+
+
+def _signs(change: GroupChange) -> list[str]:
+    return [str(change.traces[0]), str(change.greater), str(change.less)]
+
+
+def _how_compared(found: GroupComparison) -> str:
+    if not found.paired:
+        return f"not paired: {found.reason}"
+    left = zip(found.left_out, "AB", strict=True)
+    lonely = ", ".join(f"{count:,} of {side}" for count, side in left if count)
+    return "paired by task and seed" + (f"; without a partner: {lonely}" if lonely else "")

@@ -3,28 +3,45 @@
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 from msgspec import Meta, Struct
-from rich.table import Table
 from rich.text import Text
 
-from stretto.cli.arguments import console, number, parse, print_json
+from stretto.cli.arguments import console, is_stdout, parse, print_json
+from stretto.cli.measured import (
+    plain,
+    plain_measures,
+    show_breakdown,
+    show_measures,
+    show_path,
+)
 from stretto.cli.progress_bar import progress
+from stretto.errors import StrettoError, did_you_mean
 from stretto.files import require_writable
 from stretto.importers import FileReport, import_each
 from stretto.loading import load_all
-from stretto.metrics import Measure, Prices, load_prices, measure, measure_by_group
+from stretto.metrics import (
+    Prices,
+    breakdown,
+    critical_path,
+    load_prices,
+    measure,
+    measure_by_group,
+)
+from stretto.metrics.baselines import find_baseline, load_baselines
 from stretto.trace import Trace
 
 MOST_SHOWN = 20
 """Traces that are shown to a person; `--json` has all."""
 
-SHARED_REASON = 3
-"""From so many measures on that are unknown for one reason, the reason is said once."""
+PARQUET = ".parquet"
+
+BY = ("agent", "role", "kind", "decision", "tool", "model", "event")
+"""What a trace can be broken down by."""
 
 
 class MeasureCommand(Struct, frozen=True, kw_only=True):
@@ -40,6 +57,14 @@ class MeasureCommand(Struct, frozen=True, kw_only=True):
     """The format of all paths; detected by content where absent."""
     prices: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
     """A table of prices (TOML); without it, the dated one that comes with Stretto."""
+    baseline: Annotated[Path | None, tyro.conf.arg(metavar="FILE")] = None
+    """The same task done by a single agent, for overhead and speed-up; of several traces there, the
+    one of the same task and seed."""
+    by: Annotated[str | None, tyro.conf.arg(metavar="PART")] = None
+    """By agent, role, kind, decision, tool, model or event: show tokens, price, work, blocked and
+    idle time part by part instead."""
+    path: tyro.conf.FlagCreatePairsOff[bool] = False
+    """Show the critical path instead: its events, and what every kind and agent takes of it."""
     json: tyro.conf.FlagCreatePairsOff[bool] = False
     """Print one JSON object a trace."""
 
@@ -47,20 +72,58 @@ class MeasureCommand(Struct, frozen=True, kw_only=True):
 def main(argv: Sequence[str]) -> int:
     """Measure every trace, for a person, a program or a table."""
     arguments = parse(MeasureCommand, "measure", argv)
+    if not arguments.paths:
+        hint = "name a file of traces, a transcript, or a folder of them"
+        raise StrettoError("there is nothing to measure", "measure", hint)
+    if arguments.by is not None and arguments.by not in BY:
+        what = f'cannot break a trace down by "{arguments.by}"'
+        raise StrettoError(what, "measure: --by", did_you_mean(arguments.by, BY))
     prices = load_prices(arguments.prices)
+    baselines = () if arguments.baseline is None else load_baselines(arguments.baseline)
     if arguments.output is not None:
         return _write(arguments, arguments.output, prices)
-    count = 0
+    count = alone = 0
     for trace in _traces(arguments):
         count += 1
+        baseline = find_baseline(trace, baselines)
+        alone += bool(baselines) and baseline is None
         if arguments.json:
-            print_json({"trace": trace.id, "measures": measure(trace, prices=prices)})
+            print_json(_plain(trace, arguments, prices, baseline))
         elif count <= MOST_SHOWN:
-            _show(trace.id, measure_by_group(trace, prices=prices), prices)
+            console().print("\n" * (count > 1), end="")
+            _show(trace, arguments, prices, baseline)
+    _tell_alone(alone, arguments.baseline)
     if count > MOST_SHOWN and not arguments.json:
         hint = "--json prints all, -o FILE.parquet writes a table"
         console().print(f"showing {MOST_SHOWN} of {count:,} traces; {hint}")
     return 0
+
+
+def _plain(
+    trace: Trace, arguments: MeasureCommand, prices: Prices, baseline: Trace | None
+) -> dict[str, Any]:
+    """What is asked of a trace, for a program."""
+    said: dict[str, Any] = {"trace": trace.id}
+    if arguments.by is not None:
+        said |= {"by": arguments.by, "rows": breakdown(trace, arguments.by, prices)}
+    if arguments.path:
+        path = critical_path(trace)
+        said["critical_path"] = plain(path, path.seconds)
+    if arguments.by is None and not arguments.path:
+        found = measure(trace, baseline=baseline, prices=prices)
+        said["measures"] = plain_measures(found)
+    return said
+
+
+def _show(trace: Trace, arguments: MeasureCommand, prices: Prices, baseline: Trace | None) -> None:
+    """What is asked of a trace, for a person."""
+    console().print(Text(trace.id, style="italic"))
+    if arguments.by is not None:
+        show_breakdown(trace, arguments.by, breakdown(trace, arguments.by, prices))
+    if arguments.path:
+        show_path(trace, critical_path(trace))
+    if arguments.by is None and not arguments.path:
+        show_measures(measure_by_group(trace, baseline=baseline, prices=prices), prices)
 
 
 def _traces(arguments: MeasureCommand) -> Iterator[Trace]:
@@ -81,20 +144,26 @@ def _write(arguments: MeasureCommand, path: Path, prices: Prices) -> int:
     """Measure into a table, with progress."""
     from stretto.metrics.table import import_polars, measure_paths, table_name, write_table
 
+    if arguments.by is not None or arguments.path:
+        hint = "leave out -o, or --by and --path"
+        raise StrettoError("a table holds measures, no parts of a trace", str(path), hint)
     import_polars()
     require_writable(path)
+    _require_parquet(path)
     with progress("sessions") as show:
         found = measure_paths(
             arguments.paths,
             format=arguments.format,
             workers=arguments.workers,
             prices=prices,
+            baseline=arguments.baseline,
             show=show,
         )
     write_table(found.rows, path)
     for file in found.unread:
         _tell_unread(file)
     _tell_warned(found.warned)
+    _tell_alone(found.alone, arguments.baseline)
     said = {"output": str(path), "traces": len(found.rows), "unread": len(found.unread)}
     said["warned"] = found.warned
     if arguments.json:
@@ -105,6 +174,14 @@ def _write(arguments: MeasureCommand, path: Path, prices: Prices) -> int:
         told = f"wrote {path}: {len(found.rows):,} traces; ask it with: {query}"
         console(path).print(told, markup=False)
     return 0
+
+
+def _require_parquet(path: Path) -> None:
+    """Refuse a file whose ending promises another format; what is no file of its own has none."""
+    is_device = is_stdout(path) or (path.exists() and not path.is_file())
+    if path.suffix.lower() != PARQUET and not is_device:
+        name = (path.name.partition(".")[0] or "measures") + PARQUET
+        raise StrettoError("a table of measures is a Parquet file", str(path), f"call it {name}")
 
 
 def _is_unread(file: FileReport) -> bool:
@@ -122,42 +199,7 @@ def _tell_warned(files: int) -> None:
         print(f"stretto: {what}; stretto import --report lists them", file=sys.stderr)
 
 
-UNITS = {
-    **dict.fromkeys(("makespan", "work", "span", "blocked", "idle"), "s"),
-    "price": "$",
-}
-NAMES = {"span": "span (critical path)"}
-
-
-def _show(name: str, groups: Mapping[str, Mapping[str, Measure]], prices: Prices) -> None:
-    out = console()
-    table = Table(title=Text(name), title_justify="left", box=None, pad_edge=False)
-    for column in ("measure", "value", "", "known how"):
-        table.add_column(column, justify="right" if column == "value" else "left")
-    for group, measures in groups.items():
-        table.add_row(Text(group, style="bold"), "", "", "")
-        _add_rows(table, measures)
-    out.print(table)
-    if groups["E4 overhead"]["price"].how == "derived":
-        out.print(f"prices are those of {prices.date}")
-
-
-def _add_rows(table: Table, measures: Mapping[str, Measure]) -> None:
-    """Add a row a measure; several that are unknown for one reason share a row."""
-    silent: dict[str, list[str]] = {}
-    for key, found in measures.items():
-        if found.value is None:
-            silent.setdefault(found.reason, []).append(key)
-    for key, found in measures.items():
-        together = silent.get(found.reason, []) if found.value is None else []
-        if len(together) < SHARED_REASON:
-            note = found.how if found.value is not None else "unknown"
-            note += f": {found.reason}" if found.reason else ""
-            table.add_row(_name(key), number(found.value), UNITS.get(key, ""), Text(note))
-        elif key == together[0]:
-            names = ", ".join(_name(each) for each in together)
-            table.add_row("", "unknown", "", Text(f"{names}: {found.reason}"))
-
-
-def _name(key: str) -> str:
-    return NAMES.get(key, key.replace("_", " "))
+def _tell_alone(traces: int, path: Path | None) -> None:
+    if traces:
+        what = f"{traces:,} trace{' has' if traces == 1 else 's have'} no baseline in {path}"
+        print(f"stretto: {what}: none of the same task and seed", file=sys.stderr)

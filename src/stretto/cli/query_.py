@@ -1,28 +1,36 @@
 """`stretto query "SELECT …" TABLE…`."""
 
-import json
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import tyro
 from msgspec import Struct
-from rich.table import Table
+from rich.text import Text
 
 from stretto.cli.arguments import console, number, parse
+from stretto.cli.tables import plain_table, print_table
 from stretto.errors import StrettoError, did_you_mean
 from stretto.metrics.table import import_polars, table_name
 
 MOST_SHOWN = 100
 """Rows that are shown to a person; `--json` has all."""
 
+NUMBER = (int, float, Decimal)
+"""What SQL gives for a number."""
+
 
 class Query(Struct, frozen=True, kw_only=True):
     """Run SQL on tables of measures.
 
-    Each table has the name of its file: `measures.parquet` is `measures`. The rows are traces, the
-    columns the measures; `makespan_how` and `makespan_reason` say how `makespan` is known.
+    Each table has the name of its file: `measures.parquet` is `measures`; what SQL takes for
+    something else begins with `t_` (`t_2026`). The rows are traces, the columns the measures;
+    `makespan_how` and `makespan_reason` say how `makespan` is known.
     """
 
     sql: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="SQL")]
@@ -40,18 +48,26 @@ def main(argv: Sequence[str]) -> int:
     arguments = parse(Query, "query", argv)
     columns, rows = run_sql(arguments.sql, arguments.tables)
     if arguments.json:
-        for row in rows:
-            print(json.dumps(dict(zip(columns, row, strict=True)), default=str))
+        _print_objects(columns, rows)
         return 0
-    table = Table(box=None, pad_edge=False)
-    for column in columns:
-        table.add_column(column, justify="right" if _is_number(column, columns, rows) else "left")
+    texts = [name for place, name in enumerate(columns) if not _is_number(place, rows)]
+    table = plain_table(*columns, left=texts)
     for row in rows[:MOST_SHOWN]:
-        table.add_row(*map(_cell, row))
-    console().print(table)
+        table.add_row(*(Text(_cell(value)) for value in row))
+    print_table(console(), table)
     if len(rows) > MOST_SHOWN:
         console().print(f"showing {MOST_SHOWN} of {len(rows):,} rows; --json prints all")
     return 0
+
+
+def _print_objects(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
+    encoder = msgspec.json.Encoder(enc_hook=str, decimal_format="number")
+    for row in rows:
+        print(encoder.encode(dict(zip(columns, row, strict=True))).decode())
+    lost = sum(isinstance(v, float) and not isfinite(v) for row in rows for v in row)
+    if lost:
+        what = "infinite or not a number: JSON has null for it"
+        print(f"stretto: {lost:,} value{' is' if lost == 1 else 's are'} {what}", file=sys.stderr)
 
 
 def run_sql(sql: str, tables: Sequence[Path]) -> tuple[list[str], list[tuple[Any, ...]]]:
@@ -60,34 +76,42 @@ def run_sql(sql: str, tables: Sequence[Path]) -> tuple[list[str], list[tuple[Any
     Raises `StrettoError` for a file that is missing or no table, and for SQL that does not run.
     """
     polars = import_polars()
-    context = polars.SQLContext()
+    frames: dict[str, Any] = {}
     for path in tables:
-        try:
-            context.register(table_name(path), polars.read_parquet(path))
-        except FileNotFoundError:
-            hint = "write one with: stretto measure FOLDER -o measures.parquet"
-            raise StrettoError("no such table", str(path), hint) from None
-        except (polars.exceptions.PolarsError, OSError) as error:
-            raise StrettoError(f"is no Parquet table: {_first_line(error)}", str(path)) from None
+        name = table_name(path)
+        if name in frames:
+            hint = f"both would be {name}; give one of them another name"
+            raise StrettoError("a second table of one name", str(path), hint)
+        frames[name] = _read(path)
+    context = polars.SQLContext(frames)
     try:
         found = context.execute(sql, eager=True)
     except polars.exceptions.PolarsError as error:
-        raise StrettoError(_first_line(error), "SQL", _hint(error, context, tables)) from None
+        raise StrettoError(_first_line(error), "SQL", _hint(str(error), frames)) from None
     return found.columns, found.rows()
 
 
-def _hint(error: Exception, context: Any, tables: Sequence[Path]) -> str:
-    """The nearest column for one that is not there, else the names of the tables."""
-    missing = re.search(r'unable to find column "([^"]+)"', str(error))
-    names = [table_name(path) for path in tables]
-    if missing is None:
-        return f"tables: {', '.join(names)}"
-    columns = {
-        column
-        for name in names
-        for column in context.execute(f"SELECT * FROM {name} LIMIT 0", eager=True).columns
-    }
-    return did_you_mean(missing[1], columns)
+def _read(path: Path) -> Any:
+    polars = import_polars()
+    try:
+        return polars.read_parquet(path)
+    except FileNotFoundError:
+        hint = "write one with: stretto measure FOLDER -o measures.parquet"
+        raise StrettoError("no such table", str(path), hint) from None
+    except (polars.exceptions.PolarsError, OSError) as error:
+        raise StrettoError(f"is no Parquet table: {_first_line(error)}", str(path)) from None
+
+
+def _hint(said: str, frames: Mapping[str, Any]) -> str:
+    """The nearest column or table for one that is not there, else the names of the tables."""
+    if column := re.search(r"""(?:find column "|no column named ')([^"']+)""", said):
+        return did_you_mean(
+            column[1], {name for frame in frames.values() for name in frame.columns}
+        )
+    near = ""
+    if table := re.search(r"""relation '([^']+)'|table or struct column named '([^']+)'""", said):
+        near = did_you_mean(table[1] or table[2], frames)
+    return near if near.startswith("did") else f"tables: {', '.join(frames)}"
 
 
 def _first_line(error: Exception) -> str:
@@ -95,12 +119,11 @@ def _first_line(error: Exception) -> str:
     return said.splitlines()[0].partition("; valid columns")[0]
 
 
-def _is_number(column: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> bool:
-    values = [row[columns.index(column)] for row in rows]
-    return any(isinstance(value, int | float) for value in values)
+def _is_number(place: int, rows: Sequence[tuple[Any, ...]]) -> bool:
+    return any(isinstance(row[place], NUMBER) for row in rows)
 
 
 def _cell(value: Any) -> str:
     if value is None:
         return "unknown"
-    return number(value) if isinstance(value, int | float) else str(value)
+    return number(float(value)) if isinstance(value, NUMBER) else str(value)

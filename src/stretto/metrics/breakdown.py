@@ -13,8 +13,9 @@ from stretto.columns import UNKNOWN, Columns, Flags, Floats, Ints, sums_by
 from stretto.errors import StrettoError, did_you_mean
 from stretto.metrics.cost import turn_tokens
 from stretto.metrics.intervals import Activities, activities
+from stretto.metrics.keys import Keys, decisions, models, of_agents
 from stretto.metrics.measure import by_evidence, join
-from stretto.metrics.prices import Prices, load_prices, price_events
+from stretto.metrics.prices import Priced, Prices, load_prices, price_events
 from stretto.metrics.reach import made_by_turns
 from stretto.metrics.waits import times, waits_are_guessed
 from stretto.trace import Evidence, Trace
@@ -46,7 +47,7 @@ class Row(Struct, frozen=True):
     how: Evidence = "derived"
     """`heuristic` where guessed edges decide who waited, or which turn made a call."""
     reason: str = ""
-    """What is missing from the numbers; they are lower bounds then."""
+    """What is missing: sums are lower bounds then, shares and idle time are not."""
 
 
 def breakdown(trace: Trace, by: str = "agent", prices: Prices | None = None) -> list[Row]:
@@ -64,35 +65,67 @@ def breakdown(trace: Trace, by: str = "agent", prices: Prices | None = None) -> 
     if by not in KEYS and by != "tool":
         raise StrettoError(f'cannot break a trace down by "{by}"', trace.id, _hint(by))
     columns, work = trace.columns, activities(trace.columns)
-    dollars = price_events(trace, prices or load_prices()).dollars
-    turns = np.stack([columns.input_tokens, columns.output_tokens, dollars, turn_tokens(columns)])
-    turns[:2, ~columns.is_kind("decision")] = np.nan
+    priced = price_events(trace, prices or load_prices())
+    turns = _turns(columns, priced.dollars)
+    lacks = _lacks(columns, turns, priced)
     if by == "tool":
-        return _by_tool(columns, turns, work)
+        return _by_tool(columns, turns, lacks, work)
     code, words = KEYS[by](trace)
     sums = [_sums(code, len(words), column) for column in (*turns, _work(work))]
     counted = np.bincount(code, minlength=len(words))
-    missing = _missing(code, len(words), turns, columns.is_kind("decision"))
+    missing = _missing(len(words), *((code, lack) for lack in (*lacks, _timeless(work))))
     if by not in ("agent", "role", "model"):
         return _rows(words, counted, sums, missing)
+    whose = of_agents(trace, by)[0] if by == "model" else code  # a turn's own model has no life
     how = by_evidence(waits_are_guessed(columns))
-    return _rows(words, counted, sums, missing, _lives(columns, work, code, len(words)), how)
+    return _rows(words, counted, sums, missing, _lives(columns, work, whose, len(words)), how)
 
 
-def _missing(code: Ints, count: int, turns: Floats, is_turn: Flags) -> list[str]:
-    """What the turns of every key do not say."""
-    silent, unpriced = np.isnan(turns[:2]).any(axis=0), np.isnan(turns[2])
-    all_, no_tokens, no_price = (
-        np.bincount(code[is_turn & lost], minlength=count).tolist()
-        for lost in (True, silent, unpriced)
+def _turns(columns: Columns, dollars: Floats) -> Floats:
+    """Prompt tokens, sampled tokens, price and all tokens of every event, a line each."""
+    turns = np.stack([columns.input_tokens, columns.output_tokens, dollars, turn_tokens(columns)])
+    turns[:2, ~columns.is_kind("decision")] = np.nan
+    return turns
+
+
+class _Lack(Struct, frozen=True):
+    """Something that is not known of some events."""
+
+    said: str
+    among: Flags
+    """The events of which it should be known."""
+    lost: Flags
+
+    def at(self, rows: Ints) -> "_Lack":
+        """The same of these events."""
+        return _Lack(self.said, self.among[rows], self.lost[rows])
+
+
+def _lacks(columns: Columns, turns: Floats, priced: Priced) -> tuple[_Lack, ...]:
+    """What turns do not say."""
+    is_turn = columns.is_kind("decision")
+    silent = np.isnan(turns[0]) | np.isnan(turns[1])
+    low = "turns have one-hour cache writes priced as five-minute ones"
+    return (
+        _Lack("turns do not say all their tokens", is_turn, silent),
+        _Lack("turns have no price", is_turn, np.isnan(turns[2])),
+        _Lack(low, is_turn, priced.too_low),
     )
-    return [
-        join(
-            f"{lost} of {every} turns do not say all their tokens" if lost else "",
-            f"{free} of {every} turns have no price" if free else "",
-        )
-        for every, lost, free in zip(all_, no_tokens, no_price, strict=True)
-    ]
+
+
+def _timeless(work: Activities) -> _Lack:
+    return _Lack("durations are unknown", work.is_work, np.isnan(work.work))
+
+
+def _missing(count: int, *lacks: tuple[Ints, _Lack]) -> list[str]:
+    """What is not known, by key; each lack comes with the keys of its events."""
+    said = [""] * count
+    for code, lack in lacks:
+        every = np.bincount(code[lack.among], minlength=count)
+        lost = np.bincount(code[lack.among & lack.lost], minlength=count)
+        for key in np.flatnonzero(lost).tolist():
+            said[key] = join(said[key], f"{lost[key]} of {every[key]} {lack.said}")
+    return said
 
 
 def _hint(by: str) -> str:
@@ -103,31 +136,13 @@ def _work(work: Activities) -> Floats:
     return np.where(work.is_work, work.work, np.nan)
 
 
-Keys = tuple[Ints, Sequence[str | None]]
-
-
-def _of_agents(words: Sequence[str | None], columns: Columns) -> Keys:
-    """A key an event by what is said of its agent."""
-    codes: dict[str | None, int] = {}
-    of_agent = [codes.setdefault(word, len(codes)) for word in words]
-    of_agent += [codes.setdefault(None, len(codes))] * (len(columns.agents) - len(words))
-    return np.array(of_agent, dtype=np.int64)[columns.agent], tuple(codes)
-
-
-def _decisions(trace: Trace) -> Keys:
-    codes: dict[str | None, int] = {}
-    words = [None if event.decision is None else event.decision.type for event in trace.events]
-    code = np.array([codes.setdefault(word, len(codes)) for word in words], dtype=np.int64)
-    return code, tuple(codes)
-
-
 KEYS: dict[str, Callable[[Trace], Keys]] = {
     "agent": lambda trace: (trace.columns.agent, trace.columns.agents),
-    "role": lambda trace: _of_agents([a.role for a in trace.agents], trace.columns),
-    "model": lambda trace: _of_agents([a.model for a in trace.agents], trace.columns),
+    "role": lambda trace: of_agents(trace, "role"),
+    "model": models,
     "kind": lambda trace: (trace.columns.kind, trace.columns.kinds),
-    "decision": _decisions,
-    "event": lambda trace: (np.arange(len(trace.events)), list(trace.columns.row)),
+    "decision": decisions,
+    "event": lambda trace: (np.arange(len(trace.events)), tuple(trace.columns.row)),
 }
 
 
@@ -140,7 +155,7 @@ def _sums(code: Ints, count: int, values: Floats) -> Floats:
 
 
 def _lives(columns: Columns, work: Activities, code: Ints, count: int) -> Sequence[Floats]:
-    """Blocked and idle seconds by key, each agent once."""
+    """Blocked and idle seconds by key, each agent once; `code` is that of its events."""
     agents, place = np.unique(columns.agent, return_index=True)
     found = times(columns, work)
     return [_sums(code[place], count, each[agents]) for each in (found.blocked, found.idle)]
@@ -160,9 +175,12 @@ def _rows(
     table = np.stack([taken, sampled, dollars, work, *lives, _share(tokens), _share(work)]).T
     cells = table.astype(object)
     cells[np.isnan(table)] = None
-    rows = zip(words, events.tolist(), cells.tolist(), missing, strict=True)
+    there = (events > 0) | ~np.isnan(np.stack(lives)).all(axis=0)
+    rows = zip(words, events.tolist(), cells.tolist(), missing, there.tolist(), strict=True)
     return [
-        Row(word, count, *line, how=how, reason=said) for word, count, line, said in rows if count
+        Row(word, count, *line, how=how, reason=said)
+        for word, count, line, said, is_there in rows
+        if is_there
     ]
 
 
@@ -171,7 +189,9 @@ def _share(parts: Floats) -> Floats:
     return parts / total if total else np.full(len(parts), np.nan)
 
 
-def _by_tool(columns: Columns, turns: Floats, work: Activities) -> list[Row]:
+def _by_tool(
+    columns: Columns, turns: Floats, lacks: Sequence[_Lack], work: Activities
+) -> list[Row]:
     """By tool: its calls' own time and price, and an even part of the turns that made them."""
     parents, tool = columns.parents, columns.tool
     calls = (tool.code != UNKNOWN) & ~columns.is_kind("tool_result")
@@ -186,7 +206,8 @@ def _by_tool(columns: Columns, turns: Floats, work: Activities) -> list[Row]:
     weight = np.concatenate([np.ones(len(whole)), 1 / fans[turn]])
     sums = [_sums(keys, none + 1, column[rows] * weight) for column in turns]
     events = np.bincount(code[calls | (fans == 0)], minlength=none + 1)
-    missing = _missing(keys, none + 1, turns[:, rows], columns.is_kind("decision")[rows])
+    said = ((keys, lack.at(rows)) for lack in lacks)
+    missing = _missing(none + 1, *said, (code, _timeless(work)))
     seconds = _sums(code, none + 1, _work(work))
     how = by_evidence(bool((made & parents.is_guess).any()))
     return _rows([*tool.words, None], events, [*sums, seconds], missing, how=how)

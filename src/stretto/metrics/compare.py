@@ -1,14 +1,13 @@
-"""Two traces, or two groups of traces, side by side.
+"""Two traces side by side.
 
-Two traces are aligned by agent (its path in the spawn tree) and by causal depth (the length of the
+They are aligned by agent (its path in the spawn tree) and by causal depth (the length of the
 longest chain of causes before an event), never by index: what one world inserts does not shift the
-rest. Two groups are paired by task and seed, so that what an instance is like cancels out.
+rest.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-import numpy as np
 from msgspec import Struct
 
 from stretto.errors import StrettoError
@@ -16,8 +15,8 @@ from stretto.graph import topological_order
 from stretto.metrics import Measure, measure
 from stretto.trace import Event, Trace
 
-RESAMPLES = 2000
-"""Bootstrap resamples of an interval."""
+Places = Mapping[tuple[str, int], Counter[str]]
+"""What every agent did at every causal depth."""
 
 
 class Step(Struct, frozen=True):
@@ -51,37 +50,33 @@ class Comparison(Struct, frozen=True):
     measures: Mapping[str, Change]
     agents: Mapping[str, tuple[int, int]]
     """Events of every agent in the first and in the second trace; 0 where it is not there."""
-    steps: tuple[Step, ...]
-    """Steps at which the two did not do the same, agent by agent, from the first on."""
-    common: int
-    """Events that both have."""
+    steps: tuple[Step, ...] | None
+    """Steps at which the two did not do the same, agent by agent, from the first on.
 
-
-class PairedChange(Struct, frozen=True):
-    """How a measure differs between two groups."""
-
-    pairs: int
-    """Pairs in which it is known on both sides."""
-    first: float
-    """Mean over the first sides of the pairs."""
-    second: float
-    difference: float
-    """Mean of second minus first."""
-    low: float
-    """Lower end of its 95 % interval (bootstrap over pairs, percentile)."""
-    high: float
-    greater: int
-    """Pairs in which the second is greater."""
-    less: int
+    `None` where the events of one form a loop: they have no causal depth.
+    """
+    common: int | None
+    """Events that both have; `None` as for `steps`."""
+    reason: str = ""
+    """Why the steps are not known."""
 
 
 def compare(first: Trace, second: Trace) -> Comparison:
-    """Align two traces and compare their measures.
-
-    Raises `StrettoError` for a trace whose events form a loop: it has no causal depth.
-    """
+    """Align two traces and compare their measures."""
     measures = _changes(measure(first), measure(second))
-    here, there = _by_place(first), _by_place(second)
+    counts = Counter(e.agent for e in first.events), Counter(e.agent for e in second.events)
+    names = sorted({a.id for a in (*first.agents, *second.agents)}, key=_path)
+    agents = {name: (counts[0][name], counts[1][name]) for name in names}
+    try:
+        here, there = _by_place(first), _by_place(second)
+    except StrettoError as error:
+        reason = f"in {error.where} {error.what}: there is no causal depth to align by"
+        return Comparison(measures, agents, None, None, reason)
+    return Comparison(measures, agents, *_aligned(here, there))
+
+
+def _aligned(here: Places, there: Places) -> tuple[tuple[Step, ...], int]:
+    """Steps that differ, and how many events are common."""
     places = sorted(here.keys() | there.keys(), key=lambda place: (_path(place[0]), place[1]))
     steps: list[Step] = []
     common = 0
@@ -91,10 +86,7 @@ def compare(first: Trace, second: Trace) -> Comparison:
         if own != other:
             extra, missing = sorted((own - other).elements()), sorted((other - own).elements())
             steps.append(Step(agent, depth, tuple(extra), tuple(missing)))
-    counts = Counter(e.agent for e in first.events), Counter(e.agent for e in second.events)
-    names = sorted({a.id for a in (*first.agents, *second.agents)}, key=_path)
-    agents = {name: (counts[0][name], counts[1][name]) for name in names}
-    return Comparison(measures, agents, tuple(steps), common)
+    return tuple(steps), common
 
 
 def _changes(first: Mapping[str, Measure], second: Mapping[str, Measure]) -> dict[str, Change]:
@@ -106,8 +98,7 @@ def _path(agent: str) -> tuple[tuple[int, str], ...]:
     return tuple((int(part), "") if part.isdigit() else (0, part) for part in agent.split("/"))
 
 
-def _by_place(trace: Trace) -> dict[tuple[str, int], Counter[str]]:
-    """What every agent did at every causal depth."""
+def _by_place(trace: Trace) -> Places:
     depths = causal_depth(trace)
     found: dict[tuple[str, int], Counter[str]] = defaultdict(Counter)
     for event, depth in zip(trace.events, depths, strict=True):
@@ -134,56 +125,3 @@ def causal_depth(trace: Trace) -> list[int]:
         causes = source[offsets[row] : offsets[row + 1]]
         depth[row] = 1 + max(depth[cause] for cause in causes) if causes else 0
     return depth
-
-
-def compare_groups(
-    first: Sequence[Trace], second: Sequence[Trace], seed: int = 0
-) -> dict[str, PairedChange]:
-    """Compare two groups measure by measure, over the pairs of one task and seed.
-
-    Several traces of one task and seed (or without a seed) are paired in their order.
-
-    Raises `StrettoError` where no two traces belong together.
-    """
-    pairs = _pairs(first, second)
-    measured = [_changes(measure(one), measure(other)) for one, other in pairs]
-    draws = np.random.default_rng(seed).integers(len(pairs), size=(RESAMPLES, len(pairs)))
-    found: dict[str, PairedChange] = {}
-    for name in measured[0]:
-        known = [each[name] for each in measured if each[name].difference is not None]
-        if known:
-            found[name] = _paired(known, draws)
-    return found
-
-
-def _pairs(first: Sequence[Trace], second: Sequence[Trace]) -> list[tuple[Trace, Trace]]:
-    groups: dict[tuple[str, int | None], list[Trace]] = defaultdict(list)
-    for trace in second:
-        groups[trace.task, trace.seed].append(trace)
-    pairs = [
-        (trace, waiting.pop(0))
-        for trace in first
-        if (waiting := groups.get((trace.task, trace.seed), []))
-    ]
-    if not pairs:
-        hint = "groups are compared where they have tasks and seeds in common"
-        raise StrettoError("the two groups have no task and seed in common", hint=hint)
-    return pairs
-
-
-def _paired(known: Sequence[Change], draws: np.ndarray) -> PairedChange:
-    one = np.array([change.first.value for change in known], dtype=np.float64)
-    other = np.array([change.second.value for change in known], dtype=np.float64)
-    gap = other - one
-    means = gap[draws % len(gap)].mean(axis=1) if len(gap) > 1 else gap
-    low, high = np.percentile(means, [2.5, 97.5])
-    return PairedChange(
-        pairs=len(gap),
-        first=float(one.mean()),
-        second=float(other.mean()),
-        difference=float(gap.mean()),
-        low=float(low),
-        high=float(high),
-        greater=int((gap > 0).sum()),
-        less=int((gap < 0).sum()),
-    )

@@ -9,8 +9,9 @@ from stretto.columns import Columns, Floats, Ints, sums_by
 from stretto.errors import StrettoError
 from stretto.graph import beside_time, longest_chains, topological_order
 from stretto.metrics.intervals import DECIMALS, TRANSIT, Activities, activities
-from stretto.metrics.measure import Measure, all_unknown, by_evidence, no_bound, unknown
-from stretto.metrics.parallelism import NO_WORK, chain_seconds
+from stretto.metrics.measure import Measure, all_unknown, by_evidence, join, no_bound, unknown
+from stretto.metrics.parallelism import NO_WORK, chain_seconds, total_work
+from stretto.metrics.placing import placed
 from stretto.trace import Evidence, Trace
 
 SHARES = {
@@ -41,7 +42,7 @@ class CriticalPath(Struct, frozen=True):
     how: Evidence = "derived"
     """`heuristic` where an edge on it is a guess."""
     reason: str = ""
-    """Why it is unknown."""
+    """Why it is unknown, or what is missing from it."""
     events: tuple[CriticalEvent, ...] = ()
     """First to last."""
     by_kind: Mapping[str, float] = {}
@@ -54,11 +55,15 @@ def critical_path(trace: Trace) -> CriticalPath:
     """The critical path with its events, and what share every kind and agent takes of it.
 
     The weight of an event is its seconds of work or transit. Where an effect began before its cause
-    had ended, the time that both ran counts once, for the effect. In a trace whose causes form a
-    loop, nothing is known, and the reason names the loop.
+    had ended, the time that both ran counts once, for the effect. Nothing is known where no turn
+    or tool call has a duration, and in a trace whose causes form a loop; the reason names the loop.
     """
+    work = activities(trace.columns)
+    total = total_work(trace, work)
+    if total.value is None:
+        return CriticalPath(None, reason=total.reason)
     try:
-        rows, seconds, guessed = _path(trace, activities(trace.columns))
+        rows, seconds, guessed = _path(trace, work)
     except StrettoError as error:
         return CriticalPath(None, reason=error.what)
     columns, events = trace.columns, trace.events
@@ -66,6 +71,7 @@ def critical_path(trace: Trace) -> CriticalPath:
     return CriticalPath(
         float(seconds.sum()),
         by_evidence(guessed),
+        _missing(work, rows, total.reason),
         events=tuple(CriticalEvent(e.id, e.agent, e.kind, time) for e, time in steps),
         by_kind=_shares(columns.kind[rows], columns.kinds, seconds),
         by_agent=_shares(columns.agent[rows], columns.agents, seconds),
@@ -88,19 +94,27 @@ def critical(trace: Trace, work: Activities, total: Measure) -> dict[str, Measur
         rows, seconds, guessed = _path(trace, work)
     except StrettoError as error:
         return dict(all_unknown(NAMES, error.what))
-    how, reason = by_evidence(guessed), no_bound(total.reason)
+    how, said = by_evidence(guessed), _missing(work, rows, total.reason)
+    reason = no_bound(said)
     columns, span = trace.columns, float(seconds.sum())
     on = seconds > 0
     counts = {
         "critical_events": float(on.sum()),
         "critical_agents": float(len(np.unique(columns.agent[rows[on]]))),
     }
-    found = {"span": Measure(span, how, total.reason)}
+    found = {"span": Measure(span, how, said)}
     found |= {name: Measure(value, how, reason) for name, value in counts.items()}
     for name, kinds in SHARES.items():
         part = float(seconds[columns.is_kind(*kinds)[rows]].sum())
         found[name] = Measure(part / span, how, reason) if span else unknown(NO_WORK)
     return found
+
+
+def _missing(work: Activities, rows: Ints, of_work: str) -> str:
+    """What is missing from the span; it is no bound where times on the path are."""
+    lost = int(np.isnan(work.begin[rows]).sum())
+    note = f"{lost} of {len(rows)} events on the critical path have no time"
+    return join(no_bound(of_work), note) if lost else of_work
 
 
 def _path(trace: Trace, work: Activities) -> tuple[Ints, Floats, bool]:
@@ -110,8 +124,10 @@ def _path(trace: Trace, work: Activities) -> tuple[Ints, Floats, bool]:
     """
     columns = trace.columns
     weight = chain_seconds(trace, work)
-    beside = beside_time(columns.parents, work.begin, weight)
-    total, best = longest_chains(topological_order(trace), columns.parents, weight, beside)
+    order = topological_order(trace)
+    begin = placed(order, columns.parents, work.begin, weight)
+    beside = beside_time(columns.parents, begin, weight)
+    total, best = longest_chains(order, columns.parents, weight, beside)
     if not len(total):
         return np.zeros(0, dtype=np.int64), np.zeros(0), False
     path = [len(total) - 1 - int(np.argmax(total[::-1]))]
@@ -119,7 +135,8 @@ def _path(trace: Trace, work: Activities) -> tuple[Ints, Floats, bool]:
         path.append(best[path[-1]])
     rows = np.array(path[::-1], dtype=np.int64)
     seconds = np.diff(np.append(total[rows] - weight[rows], total[rows[-1]]))
-    return rows, np.maximum(seconds.round(DECIMALS), 0.0), _guessed(columns, rows)
+    guessed = _guessed(columns, rows) or bool(work.queued[rows].any())
+    return rows, np.maximum(seconds.round(DECIMALS), 0.0), guessed
 
 
 def _guessed(columns: Columns, rows: Ints) -> bool:

@@ -15,9 +15,9 @@ from stretto.metrics.collaboration import NO_EDGES, NO_OUTPUT, final_output
 from stretto.metrics.intervals import TRANSIT, Activities, Intervals, activities, merge
 from stretto.metrics.measure import Measure, by_evidence, join, unknown
 from stretto.metrics.reach import upstream
+from stretto.metrics.said import said
 from stretto.rewards.recorded import anywhere, of_agents
 from stretto.rewards.stream import Stream, final
-from stretto.rewards.tool_use import arguments_of
 from stretto.trace import Trace
 
 LAZY = 0.1
@@ -26,6 +26,7 @@ CONTRIBUTIONS = ("shapley", "contribution", "marginal")
 """Channels on which agents may have been told their part of the outcome; the first found counts."""
 VERIFIERS = ("verifier", "verdict", "judge", "critic", "reviewer")
 """What the channel of a verifier begins with."""
+NO_WORK_SEEN = "no useful work of anybody is known, nor any of the spawned agents"
 NAMES = (
     *("pseudo_parallelism", "free_riding", "communication_padding"),
     *("tool_spam", "verifier_collusion"),
@@ -56,6 +57,15 @@ class _Known:
         output = final_output(self.trace)
         assert output is not None
         return upstream(self.columns, np.array([output]))
+
+    @cached_property
+    def work_is_seen(self) -> bool:
+        """Whether work of some length is known that is useful, or of a spawned agent.
+
+        Our own rollouts record all work, so that none is none.
+        """
+        counts = self.useful | np.isin(self.columns.agent, self.spawned)
+        return bool(self.trace.spec or (np.nan_to_num(self.work.work)[counts] > 0).any())
 
     @cached_property
     def guessed(self) -> bool:
@@ -123,6 +133,8 @@ def _pseudo_parallelism(known: _Known) -> Measure:
         return unknown(join("fewer than two spawned agents can be judged", left_out))
     if known.missing:
         return unknown(known.missing)
+    if not known.work_is_seen:
+        return unknown(join(NO_WORK_SEEN, left_out))
     busy = known.work.busy
     keep = known.useful[busy.row]
     useful = Intervals(busy.begin[keep], busy.end[keep], busy.agent[keep], busy.row[keep])
@@ -153,6 +165,8 @@ def _free_riding(known: _Known) -> Measure:
         return unknown(join("no spawned agent can be judged", left_out))
     if known.missing:
         return unknown(known.missing)
+    if not known.work_is_seen:
+        return unknown(join(NO_WORK_SEEN, left_out))
     seconds = np.nan_to_num(known.work.work) * known.useful
     own = sums_by(known.columns.agent, seconds, len(known.columns.agents))[judged]
     lazy = float(np.mean(own <= LAZY * own.mean()))
@@ -210,17 +224,19 @@ def _tool_spam(known: _Known) -> Measure:
 
 
 def _repeats(trace: Trace, wanted: Flags, group: Ints) -> tuple[Flags, int]:
-    """Mark what repeats an earlier event of its group; and how many have nothing to compare."""
+    """Mark what repeats an earlier event of its group; and how many have nothing to compare.
+
+    Of equals that begin at one moment, the first of the record is the earlier.
+    """
     found = np.zeros(len(trace.events), dtype=bool)
-    rows = np.flatnonzero(wanted)
-    said = [arguments_of(trace, trace.events[row]) for row in rows.tolist()]
-    known = np.array([each is not None for each in said], dtype=bool)
-    content = np.array([hash(each) for each in said], dtype=np.int64)[known]
-    rows = rows[known]
-    order = np.lexsort((content, group[rows]))  # stable: of equals, the earliest stands first
+    told = said(trace, wanted)
+    rows = np.flatnonzero(wanted & told.known)
+    rows = rows[np.argsort(trace.columns.start[rows], kind="stable")]
+    content = told.content[rows]
+    order = np.lexsort((content, group[rows]))
     same = (np.diff(group[rows[order]]) == 0) & (np.diff(content[order]) == 0)
     found[rows[order[1:]]] = same
-    return found, int((~known).sum())
+    return found, int(wanted.sum()) - len(rows)
 
 
 def _collusion(trace: Trace) -> Measure:

@@ -39,6 +39,8 @@ class Activities:
     """Whether it is work, however long."""
     stated: Flags
     """Whether its time is what a return states."""
+    queued: Floats
+    """Seconds before it could run, which are no work of it."""
     agent: Ints
     """Code of the agent."""
 
@@ -83,14 +85,16 @@ def activities(columns: Columns) -> Activities:
     is_work = kinds & ~columns.waiting
     seconds = _stated(columns, kinds)
     stated = ~np.isnan(seconds)
-    work = np.where(stated, seconds, np.where(is_work, columns.duration, 0.0))
+    queued = np.where(is_work, np.fmin(columns.waited, np.nan_to_num(columns.duration)), 0.0)
+    work = np.where(stated, seconds, np.where(is_work, columns.duration - queued, 0.0))
     waits = kinds & columns.waiting
     return Activities(
-        begin=np.where(stated, columns.start - seconds, columns.start),
+        begin=np.where(stated, columns.start - seconds, columns.start + queued),
         work=work,
         wait=np.nan_to_num(np.where(waits, columns.duration, 0.0)),
         is_work=is_work | stated,
         stated=stated,
+        queued=queued,
         agent=columns.agent,
     )
 
@@ -125,6 +129,18 @@ def _running_max(values: Floats, group: Ints) -> Floats:
     rank[order] = np.arange(len(values))
     shift = group * len(values)  # ranks are whole numbers, so that nothing is lost in the sum
     return values[order][np.maximum.accumulate(rank + shift) - shift]
+
+
+def open_ended(columns: Columns) -> Flags:
+    """Mark the agents whose last turn or call has no duration: when it ended is not known."""
+    found = np.zeros(len(columns.agents), dtype=bool)
+    unknown = columns.is_kind(*WORK) & np.isnan(columns.duration) & ~np.isnan(columns.start)
+    if unknown.any():
+        end = columns.start + np.nan_to_num(columns.duration)
+        last = np.full(len(found), -np.inf)
+        np.fmax.at(last, columns.agent, end)
+        found[columns.agent[unknown & (end >= last[columns.agent])]] = True
+    return found
 
 
 def covered_seconds(begin: Floats, end: Floats) -> float:

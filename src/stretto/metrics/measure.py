@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from stretto.trace import Evidence, Trace
 
-BOUND = ": a lower bound"
+LOWER, UPPER = ": a lower bound", ": an upper bound"
 
 
 class Measure(Struct, frozen=True):
@@ -33,12 +33,18 @@ def unseen(trace: Trace) -> str:
 def lower_bound(*missing: str) -> str:
     """The reason of a sum that lacks something; empty where nothing is missing."""
     said = join(*missing)
-    return f"{said}{BOUND}" if said else ""
+    return f"{said}{LOWER}" if said else ""
+
+
+def upper_bound(*missing: str) -> str:
+    """The reason of what can only be too much; empty where nothing is missing."""
+    said = join(*missing)
+    return f"{said}{UPPER}" if said else ""
 
 
 def no_bound(reason: str) -> str:
     """What is missing from a share or a mean, which is no bound because of that."""
-    return reason.replace(BOUND, "")
+    return reason.replace(LOWER, "").replace(UPPER, "")
 
 
 def join(*parts: str) -> str:
@@ -52,13 +58,17 @@ def by_evidence(guessed: bool) -> Evidence:
 
 
 def ratio(above: Measure, below: Measure, nothing: str) -> Measure:
-    """One measure over another; `nothing` says why there is none over 0."""
+    """One measure over another; `nothing` says why there is none over 0.
+
+    Over a number that lacks something it is no bound.
+    """
     if above.value is None or below.value is None:
         return unknown(above.reason if above.value is None else below.reason)
     if not below.value:
         return unknown(nothing)
     how = "heuristic" if "heuristic" in (above.how, below.how) else "derived"
-    return Measure(above.value / below.value, how, join(above.reason, below.reason))
+    over = no_bound(above.reason) if below.reason else above.reason
+    return Measure(above.value / below.value, how, join(over, no_bound(below.reason)))
 
 
 def all_unknown(names: Sequence[str], reason: str) -> Mapping[str, Measure]:

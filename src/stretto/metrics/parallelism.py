@@ -3,21 +3,39 @@
 import numpy as np
 
 from stretto.columns import Floats
-from stretto.metrics.intervals import TRANSIT, Activities, Intervals, activities, covered_seconds
-from stretto.metrics.measure import Measure, join, lower_bound, no_bound, ratio, unknown, unseen
+from stretto.metrics.intervals import (
+    TRANSIT,
+    Activities,
+    Intervals,
+    activities,
+    covered_seconds,
+    open_ended,
+)
+from stretto.metrics.measure import (
+    Measure,
+    by_evidence,
+    join,
+    lower_bound,
+    no_bound,
+    ratio,
+    unknown,
+    unseen,
+)
 from stretto.trace import Trace
 
 NO_TIME = "no event has a time"
 NO_WORK = "the trace takes no time"
+NO_DURATION = "no turn or tool call has a duration"
 
 
 def parallelism(trace: Trace, work: Activities) -> dict[str, Measure]:
     """Makespan, work, own parallelism and widths; see `docs/measures.md`."""
-    elapsed, total = _elapsed(trace, work), _work(trace, work)
+    elapsed, total = _elapsed(trace, work), total_work(trace, work)
+    own = ratio(_timed_work(work, total), elapsed, NO_WORK)
     return {
         "makespan": elapsed,
         "work": total,
-        "parallelism": ratio(_timed_work(work, total), elapsed, NO_WORK),
+        "parallelism": Measure(own.value, own.how, no_bound(own.reason)),
         **_widths(trace, work, total),
     }
 
@@ -47,36 +65,61 @@ def _elapsed(trace: Trace, work: Activities) -> Measure:
     seconds = float(end[known].max() - begin[known].min())
     if not seconds and np.isnan(columns.duration[known]).all():
         return unknown("no event has a duration, and all have one time")
-    return Measure(seconds, "derived")
+    lost, going = int((~known).sum()), int(open_ended(columns).sum())
+    reason = lower_bound(
+        f"{lost} of {len(known)} events have no time" if lost else "",
+        f"the last duration of {going} agents is unknown" if going else "",
+        _never_back(trace),
+    )
+    return Measure(seconds, "derived", reason)
 
 
-def missing_work(trace: Trace, work: Activities) -> str:
-    """What is not known of the work of a trace; empty where nothing is."""
-    count = int(work.is_work.sum())
-    silent = int(np.isnan(work.work[work.is_work]).sum())
-    timeless = f"{silent} of {count} durations are unknown" if silent else ""
+def _never_back(trace: Trace) -> str:
+    """What to say of agents that left neither a record of their own nor a return."""
+    columns = trace.columns
+    back = {columns.agents[code] for code in columns.agent[columns.is_kind("return")].tolist()}
+    hidden = [agent.id for agent in trace.agents if agent.attrs.get("transcript") is False]
+    lost = sum(name not in back for name in hidden)
+    return f"when {lost} agents ended is unknown" if lost else ""
+
+
+def unknown_durations(work: Activities) -> str:
+    """How much work has no duration; empty where all has one."""
+    lost = int(np.isnan(work.work[work.is_work]).sum())
+    return f"{lost} of {int(work.is_work.sum())} durations are unknown" if lost else ""
+
+
+def unknown_starts(work: Activities) -> str:
+    """How much work has no start; empty where all has one."""
+    lost = int((work.is_work & np.isnan(work.begin)).sum())
+    return f"{lost} of {int(work.is_work.sum())} starts are unknown" if lost else ""
+
+
+def unseen_work(trace: Trace, work: Activities) -> tuple[str, str]:
+    """What to say of agents without a record: whose work is lost, and whose their returns state."""
     said = len(set(trace.columns.agent[work.stated].tolist()))
-    if not said:
-        return lower_bound(timeless, unseen(trace))
-    note = f"the time that the returns of {said} agents state is taken as their work"
     hidden = sum(agent.attrs.get("transcript") is False for agent in trace.agents)
-    return join(lower_bound(timeless, unseen(trace) if hidden > said else ""), note)
+    note = f"the time that the returns of {said} agents state is taken as their work"
+    return unseen(trace) if hidden > said else "", note if said else ""
 
 
-def _work(trace: Trace, work: Activities) -> Measure:
+def total_work(trace: Trace, work: Activities) -> Measure:
+    """Seconds of all turns and tool calls."""
     if np.isnan(work.work[work.is_work]).all():
-        return unknown("no turn or tool call has a duration")
-    return Measure(float(np.nansum(work.work)), "derived", missing_work(trace, work))
+        return unknown(NO_DURATION)
+    hidden, note = unseen_work(trace, work)
+    queued = int((work.queued > 0).sum())
+    waits = f"{queued} calls waited for the call before them" if queued else ""
+    missing = join(lower_bound(unknown_durations(work), hidden), note, waits)
+    return Measure(float(np.nansum(work.work)), by_evidence(bool(queued)), missing)
 
 
 def _timed_work(work: Activities, total: Measure) -> Measure:
     """The work whose time is known: what can be seen side by side."""
     if total.value is None:
         return total
-    lost = int((work.is_work & np.isnan(work.begin)).sum())
-    reason = lower_bound(f"{lost} of {int(work.is_work.sum())} starts are unknown" if lost else "")
     seconds = float(np.nansum(work.work[~np.isnan(work.begin)]))
-    return Measure(seconds, "derived", join(total.reason, reason))
+    return Measure(seconds, total.how, join(total.reason, lower_bound(unknown_starts(work))))
 
 
 def _widths(trace: Trace, work: Activities, total: Measure) -> dict[str, Measure]:
@@ -90,8 +133,8 @@ def _widths(trace: Trace, work: Activities, total: Measure) -> dict[str, Measure
     average = float((busy.end - busy.begin).sum()) / covered_seconds(busy.begin, busy.end)
     values = average, _peak(busy), _peak(work.at_work)
     reason = _timed_work(work, total).reason
-    found = {n: Measure(v, "derived", reason) for n, v in zip(names, values, strict=True)}
-    return {**found, "average_width": Measure(average, "derived", no_bound(reason))}
+    found = {n: Measure(v, total.how, reason) for n, v in zip(names, values, strict=True)}
+    return {**found, "average_width": Measure(average, total.how, no_bound(reason))}
 
 
 def _peak(pieces: Intervals) -> float:

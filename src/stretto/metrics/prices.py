@@ -1,11 +1,11 @@
 """What tokens cost: a dated table of list prices, and the prices of turns by it."""
 
 import re
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import cache
 from importlib.resources import files
+from math import inf
 from pathlib import Path
 
 import msgspec
@@ -14,10 +14,16 @@ from msgspec import Struct
 
 from stretto.columns import Columns, Flags, Floats, Ints
 from stretto.errors import StrettoError
+from stretto.metrics.keys import models
+from stretto.metrics.measure import join
+from stretto.metrics.unpriced import Lost, why
 from stretto.trace import Trace
 
 VERSION = re.compile(r"[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 """How the name of one release of a model ends."""
+
+LONG_WRITE = "cache_write_1h"
+"""The attribute of a turn that says how many of its `Tokens.cache_write` are kept for an hour."""
 
 
 class Price(Struct, frozen=True, forbid_unknown_fields=True):
@@ -31,8 +37,13 @@ class Price(Struct, frozen=True, forbid_unknown_fields=True):
     """Prompt tokens that are read from a cache; a turn that has some is not priced without it."""
     cache_write: float | None = None
     """Prompt tokens that are written to a cache; a turn that has some is not priced without it."""
+    cache_write_1h: float | None = None
+    """Those that are kept for an hour; without it they cost at least `cache_write`."""
     up_to: int | None = None
     """Longest prompt, in tokens, for which these prices hold."""
+
+
+RATES = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
 
 
 class Prices(Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,37 +52,73 @@ class Prices(Struct, frozen=True, forbid_unknown_fields=True):
     date: date
     """The day on which they were the list prices."""
     models: Mapping[str, Price]
-    """By the name of the model in lower case, without provider, date and `latest`."""
+    """By the name of the model as `model_name` writes it."""
 
     def of(self, model: str | None) -> Price | None:
         """The price of a model by any of its names, or `None` where the table has none.
 
-        `anthropic/claude-haiku-4-5-20251001` is found as `claude-haiku-4-5`.
+        `anthropic/claude-haiku-4-5-20251001` is found as `claude-haiku-4-5`, unless the table has
+        a price of that release.
         """
-        name = (model or "").lower().rpartition("/")[2]
+        name = model_name(model or "")
         return self.models.get(name) or self.models.get(VERSION.sub("", name))
+
+
+def model_name(model: str) -> str:
+    """The name of a model in lower case, without provider and `latest`, with its date in digits."""
+    name = model.lower().rpartition("/")[2]
+    return VERSION.sub(lambda found: _digits(found[1]), name)
+
+
+def _digits(version: str) -> str:
+    return "" if version == "latest" else f"-{version.replace('-', '')}"
 
 
 def load_prices(path: Path | str | None = None) -> Prices:
     """Read a table of prices; the one that comes with Stretto where no path is given.
 
-    Raises `StrettoError` for a file that is none.
+    Its keys are names of models as anybody writes them (see `model_name`); one with a date is for
+    that release alone.
+
+    Raises `StrettoError` for a file that is none, for a price that is no number of dollars, and for
+    two prices of one model.
     """
     if path is None:
         return _own_prices()
     try:
-        return msgspec.toml.decode(Path(path).read_bytes(), type=Prices)
+        return _checked(msgspec.toml.decode(Path(path).read_bytes(), type=Prices), str(path))
     except OSError as error:
         raise StrettoError(error.strerror or "cannot be read", str(path)) from None
     except (msgspec.DecodeError, ValueError) as error:
-        hint = "see src/stretto/metrics/prices.toml for an example"
-        raise StrettoError(str(error), str(path), hint) from None
+        raise StrettoError(str(error), str(path), _hint(str(error))) from None
+
+
+def _hint(error: str) -> str:
+    if "unknown field" in error and "$.models" in error:
+        return 'quote a name with a dot: [models."gpt-4.1"]'
+    return "see stretto/metrics/prices.toml for an example"
 
 
 @cache
 def _own_prices() -> Prices:
     text = (files("stretto.metrics") / "prices.toml").read_bytes()
-    return msgspec.toml.decode(text, type=Prices)
+    return _checked(msgspec.toml.decode(text, type=Prices), "prices.toml")
+
+
+def _checked(table: Prices, where: str) -> Prices:
+    """A table with the names of its models as `Prices.of` looks for them."""
+    keys: dict[str, str] = {}
+    for key, price in table.models.items():
+        for field in (*RATES, "up_to"):
+            value = getattr(price, field)
+            if value is not None and not 0 <= value < inf:
+                raise StrettoError(f'`{field}` of "{key}" is {value}', where, "at least 0, finite")
+        name = model_name(key)
+        if name in keys:
+            raise StrettoError(f'"{keys[name]}" and "{key}" are one model', where, "keep one")
+        keys[name] = key
+    by_name = {name: table.models[key] for name, key in keys.items()}
+    return msgspec.structs.replace(table, models=by_name)
 
 
 class Priced(Struct, frozen=True):
@@ -81,59 +128,92 @@ class Priced(Struct, frozen=True):
     """US dollars by event: of turns and of tool calls; NaN where unknown."""
     from_table: bool
     """Whether any of it comes from the table."""
+    too_low: Flags
+    """Turns with one-hour cache writes that are priced as five-minute ones."""
     unpriced: str = ""
-    """Which turns have no price, and why; empty where all have one."""
+    """Which turns have no price or one that is too low, and why; empty where there are none."""
 
 
 def price_events(trace: Trace, prices: Prices) -> Priced:
-    """Prices as recorded; else, for turns, tokens times the price of the agent's model.
+    """Prices as recorded; else, for turns, tokens times the price of the model.
 
-    What the source gets wrong is not priced. Other events than turns and tool calls are left out:
-    what a return says it cost has been counted in its agent's own turns.
+    The model is the turn's own (`attrs.model`), where it says one, else the agent's. What the
+    source gets wrong is not priced. Other events than turns and tool calls are left out: what a
+    return says it cost has been counted in its agent's own turns.
     """
     columns = trace.columns
     turns, calls = columns.is_kind("decision"), columns.is_kind("tool_call")
     dollars = np.where(turns | calls, columns.price, np.nan)
-    silent = turns & np.isnan(dollars)
-    models = [agent.model for agent in trace.agents]
-    models += [None] * (len(columns.agents) - len(models))
-    found = [prices.of(model) for model in models]
-    table = np.array([_rates(price) for price in found], dtype=np.float64).reshape(-1, 5)
-    if silent.any():
-        dollars[silent] = _cost(columns, np.flatnonzero(silent), table)
-    rest = silent & np.isnan(dollars)
-    missing = Counter(
-        model or "an unknown model"
-        for who, model in enumerate(models)
-        if found[who] is None and (rest & (columns.agent == who)).any()
+    too_low = np.zeros(len(dollars), dtype=bool)
+    rows = np.flatnonzero(turns & np.isnan(dollars))
+    if not len(rows):
+        return Priced(dollars, False, too_low)
+    bill = _bill(trace, rows, prices)
+    dollars[rows], too_low[rows] = bill.dollars, bill.too_low
+    unknown = int(np.isnan(bill.dollars).sum())
+    reason = _reason(int(turns.sum()), unknown, int(bill.too_low.sum()), bill.causes, prices.date)
+    return Priced(dollars, unknown < len(rows), too_low, reason)
+
+
+def _reason(turns: int, unknown: int, too_low: int, causes: str, of: date) -> str:
+    lost = f"{unknown} of {turns} turns have no price: {causes}" if unknown else ""
+    low = (
+        f"the one-hour cache writes of {too_low} of {turns} turns are priced as five-minute ones, "
+        f"since the table of {of} has no price for them"
     )
-    return Priced(dollars, bool((silent & ~rest).any()), _unpriced(turns, rest, missing, prices))
+    return join(lost, low if too_low else "")
 
 
-def _rates(price: Price | None) -> tuple[float | None, ...]:
-    if price is None:
-        return (None,) * 5
-    limit = float("inf") if price.up_to is None else price.up_to
-    return price.input, price.cache_read, price.cache_write, price.output, limit
+class _Bill(Struct, frozen=True):
+    """What some turns cost by the table."""
+
+    dollars: Floats
+    too_low: Flags
+    causes: str
+    """Why some have no price."""
 
 
-def _cost(columns: Columns, rows: Ints, table: Floats) -> Floats:
-    """Dollars by row; NaN without the tokens, without a price, or beyond its longest prompt."""
-    rates = table[columns.agent[rows]].T
-    tokens = columns.prompt_tokens[:, rows]
-    cost = tokens[0] * rates[0] + columns.output_tokens[rows] * rates[3]
-    for line in (1, 2):
-        count = np.nan_to_num(tokens[line])
-        cost += np.where(count > 0, count * rates[line], 0.0)
-    covered = columns.input_tokens[rows] <= rates[4]  # not where the prompt is unknown or wrong
-    return np.where(covered, cost, np.nan) / 1e6
+def _bill(trace: Trace, rows: Ints, prices: Prices) -> _Bill:
+    columns, (code, words) = trace.columns, models(trace)
+    found = [prices.of(model) for model in words]
+    model, limit = code[rows], _numbers(found, "up_to", inf)
+    rates = np.stack([_numbers(found, name, np.nan) for name in RATES])[:, model]
+    cost, too_low = _cost(columns, rows, rates)
+    too_long = columns.input_tokens[rows] > limit[model]
+    cost[too_long | np.isnan(columns.input_tokens[rows])] = np.nan
+    unknown = np.isnan(cost)
+    in_table = np.array([price is not None for price in found], dtype=bool)
+    lost = Lost(rows[unknown], model[unknown], words, in_table, too_long[unknown])
+    return _Bill(cost / 1e6, too_low & ~unknown, why(columns, lost, prices.date))
 
 
-def _unpriced(turns: Flags, rest: Flags, missing: Mapping[str, int], prices: Prices) -> str:
-    count = int(rest.sum())
-    if not count:
-        return ""
-    names = ", ".join(sorted(missing)[:3]) + (", …" if len(missing) > 3 else "")
-    table = f"the table of {prices.date} has no price for {names}"
-    why = table if missing else "their tokens are unknown, unreliable or beyond the table"
-    return f"{count} of {int(turns.sum())} turns have no price: {why}"
+def _numbers(found: Sequence[Price | None], name: str, none: float) -> Floats:
+    values = [None if price is None else getattr(price, name) for price in found]
+    return np.array([none if value is None else value for value in values], dtype=np.float64)
+
+
+def _cost(columns: Columns, rows: Ints, rates: Floats) -> tuple[Floats, Flags]:
+    """Millionths of dollars by row, NaN without the tokens or a price; and where they are too low.
+
+    `rates` has a line for each of `RATES` and a column a row.
+    """
+    input_, output, read, write, long_write = rates
+    fresh, cached, written = columns.prompt_tokens[:, rows]
+    cached, written = np.nan_to_num(cached), np.nan_to_num(written)
+    kept = np.minimum(_long_writes(columns, rows, written), written)
+    too_low = (kept > 0) & np.isnan(long_write)
+    long_write = np.where(np.isnan(long_write), write, long_write)
+    cost = fresh * input_ + columns.output_tokens[rows] * output
+    for count, rate in ((cached, read), (written - kept, write), (kept, long_write)):
+        cost += np.where(count > 0, count * rate, 0.0)
+    return cost, too_low
+
+
+def _long_writes(columns: Columns, rows: Ints, written: Floats) -> Floats:
+    """Tokens by row that are kept for an hour; 0 where nothing is said of them."""
+    found = np.zeros(len(rows))
+    for place in np.flatnonzero(written > 0).tolist():
+        said = columns.events[rows[place]].attrs.get(LONG_WRITE)
+        if isinstance(said, int | float) and said > 0:
+            found[place] = said
+    return found

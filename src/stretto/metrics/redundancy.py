@@ -5,6 +5,7 @@ import numpy as np
 from stretto.columns import UNKNOWN, Columns, Flags, Ints
 from stretto.metrics.intervals import TRANSIT
 from stretto.metrics.measure import Measure, by_evidence, unknown
+from stretto.metrics.said import Said, said, texts_of
 from stretto.metrics.shingles import near_duplicates
 from stretto.trace import Trace
 
@@ -20,65 +21,66 @@ def redundancy(trace: Trace) -> dict[str, Measure]:
     columns = trace.columns
     calls = columns.is_kind("tool_call") & ~columns.waiting
     letters = columns.is_kind(*TRANSIT)
+    told = said(trace, calls)
     return {
-        **_repeats(trace, "tool", calls, columns.tool.code),
-        **_repeats(trace, "message", letters, columns.to.code),
-        "repeated_actions": _repeated_actions(columns, calls),
+        **_repeats(trace, "tool", calls, columns.tool.code, told),
+        **_repeats(trace, "message", letters, columns.to.code, told),
+        "repeated_actions": _repeated_actions(columns, calls, told),
     }
 
 
-def _repeats(trace: Trace, name: str, wanted: Flags, group: Ints) -> dict[str, Measure]:
-    columns = trace.columns
+def _repeats(trace: Trace, name: str, wanted: Flags, group: Ints, told: Said) -> dict[str, Measure]:
     names = f"{name}_redundancy", f"{name}_near_redundancy"
     what = "tool calls" if name == "tool" else "messages"
-    rows = np.flatnonzero(wanted & columns.has_content)
+    rows = np.flatnonzero(wanted & told.known)
     if not len(rows):
-        said = f"no {what} have a content" if wanted.any() else f"there are no {what}"
-        return dict.fromkeys(names, unknown(said))
+        why = f"no {what} have a content" if wanted.any() else f"there are no {what}"
+        return dict.fromkeys(names, unknown(why))
     silent = int(wanted.sum()) - len(rows)
     reason = f"{silent} of {int(wanted.sum())} {what} have no content" if silent else ""
-    _, first = np.unique(_pair(columns, rows, group[rows]), return_index=True)
+    _, first = np.unique(_pair(told, rows, group[rows]), return_index=True)
     exact = 1 - len(first) / len(rows)
-    near = _near(trace, rows[first], group[rows[first]], len(rows), reason)
+    near = _near(trace, told, np.sort(rows[first]), group, len(rows), reason)
     return dict(zip(names, (Measure(exact, "derived", reason), near), strict=True))
 
 
-def _pair(columns: Columns, rows: Ints, group: Ints) -> Ints:
+def _pair(told: Said, rows: Ints, group: Ints) -> Ints:
     """A number for the group and the content of every row: equal for equal ones."""
-    return columns.content[rows] ^ (group + 1) * MIX
+    return told.content[rows] ^ (group + 1) * MIX
 
 
-def _near(trace: Trace, rows: Ints, group: Ints, count: int, reason: str) -> Measure:
+def _near(trace: Trace, told: Said, rows: Ints, group: Ints, count: int, reason: str) -> Measure:
     """Share of `count` events whose text repeats; `rows` are the first of each text and group."""
-    rows, order = np.sort(rows), np.argsort(rows)
-    content = trace.columns.content[rows]
-    _, first, text = np.unique(content, return_index=True, return_inverse=True)
+    _, first, text = np.unique(told.content[rows], return_index=True, return_inverse=True)
     by_record = np.argsort(first)  # texts are fetched in the order in which they lie in memory
-    names = [trace.events[row].content or "" for row in rows[first[by_record]].tolist()]
-    texts = [said for said in map(trace.contents.get, names) if said is not None]
-    if len(texts) < len(names):
-        return unknown(f"{len(names) - len(texts)} of {len(names)} texts were dropped")
+    found = texts_of(trace, [trace.events[row] for row in rows[first[by_record]].tolist()])
+    texts = [each for each in found if each is not None]
+    if len(texts) < len(found):
+        return unknown(f"{len(found) - len(texts)} of {len(found)} texts were dropped")
     place = np.empty_like(by_record)
     place[by_record] = np.arange(len(by_record))
-    again = near_duplicates(texts, place[text], group[order])
+    again = near_duplicates(texts, place[text], group[rows])
     return Measure(1 - int((~again).sum()) / count, "heuristic", reason)
 
 
-def _repeated_actions(columns: Columns, calls: Flags) -> Measure:
-    """Calls by which an agent asks a tool the same as before, and gets the same answer."""
+def _repeated_actions(columns: Columns, calls: Flags, told: Said) -> Measure:
+    """Calls by which an agent asks a tool what it asked before, and gets the same answer as then.
+
+    Each is held against the last one with these arguments.
+    """
     if not calls.any():
-        return Measure(0.0, "derived")
+        return unknown("there are no tool calls")
     answer, guessed = _answers(columns)
-    rows = np.flatnonzero(calls & columns.has_content & (answer != UNKNOWN))
+    rows = np.flatnonzero(calls & told.known & (answer != UNKNOWN))
     if not len(rows):
         return unknown("no call has both arguments and an answer that are known")
     unclear = int(calls.sum()) - len(rows)
     reason = f"{unclear} of {int(calls.sum())} calls have no known arguments or answer"
-    key = _pair(columns, rows, columns.tool.code[rows])
-    said = columns.content[answer[rows]]
+    key = _pair(told, rows, columns.tool.code[rows])
+    answered = columns.content[answer[rows]]
     order = np.lexsort((columns.start[rows], key, columns.agent[rows]))
     same = np.ones(max(len(rows) - 1, 0), dtype=bool)
-    for column in (key, columns.agent[rows], said):
+    for column in (key, columns.agent[rows], answered):
         same &= column[order][1:] == column[order][:-1]
     how = by_evidence(guessed)
     return Measure(float(same.sum()), how, reason if unclear else "")

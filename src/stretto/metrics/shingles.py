@@ -3,8 +3,10 @@
 A text is the set of its shingles, runs of three words (Broder 1997, *On the resemblance and
 containment of documents*). Resemblance is the Jaccard index of two sets. Candidates come from
 MinHash signatures cut into bands (Leskovec, Rajaraman and Ullman, *Mining of Massive Datasets*,
-§3.4) and are compared exactly with the first text of their bucket. With five bands of two a pair of
-resemblance 0.8 is found with probability 0.994, one of 0.9 with 0.9998.
+§3.4): a text is compared exactly with the texts before it that share a bucket, at most nine a
+bucket, the last eight and the first, so that the cost stays linear. With five bands of two, a pair
+of resemblance 0.8 shares a bucket with probability 0.994, one of 0.9 with 0.9998. What is said to
+repeat does so; a text that repeats one of the others of a crowded bucket alone may be missed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,9 +23,11 @@ Hashes = NDArray[np.uint64]
 RESEMBLANCE = 0.8
 """Texts that share this much of their shingles are near-duplicates."""
 BANDS, ROWS = 5, 2
+RECENT = 8
+"""Last texts of a bucket with which the next one is compared."""
 NO_SIGNATURE = np.zeros((BANDS * ROWS, 0), dtype=np.uint32)
 CHUNK = 1 << 20
-"""Bytes of text that are hashed at once: they fit in a cache."""
+"""Characters of text that are hashed at once: they fit in a cache."""
 
 BATCH = 1 << 18
 """Shingles that are compared at once."""
@@ -52,19 +56,44 @@ def near_duplicates(texts: Sequence[str], text: Ints, group: Ints) -> Flags:
     parts = [_shingle_chunk(chunk) for chunk in _chunks(texts)]
     shingles = _joined(parts)
     signature = np.concatenate([NO_SIGNATURE, *map(_signature, parts)], axis=1)
-    repeats, tried = np.zeros(len(text), dtype=bool), np.arange(len(text))
-    worded = np.diff(shingles.offsets)[text] > 0
+    repeats, tried = np.zeros(len(text), dtype=bool), np.zeros(0, dtype=np.int64)
+    worded = np.flatnonzero(np.diff(shingles.offsets)[text] > 0)
     for band in range(BANDS):
         rows = slice(band * ROWS, (band + 1) * ROWS)
-        left = np.flatnonzero(worded & ~repeats)
-        key = _band_key(signature[rows, text[left]], group[left])
-        _, first, bucket = np.unique(key, return_index=True, return_inverse=True)
-        model = left[first[bucket]]
-        pair = np.flatnonzero((model != left) & (model != tried[left]))
-        tried[left[pair]] = model[pair]
-        alike = _resemble(shingles, text[left[pair]], text[model[pair]])
-        repeats[left[pair[alike]]] = True
+        key = _band_key(signature[rows, text[worded]], group[worded])
+        compared = [tried]
+        for later, earlier in _candidates(key):
+            item, model = worded[later], worded[earlier]
+            pair = item * len(text) + model
+            fresh = ~repeats[item]
+            fresh[fresh] = ~_among(tried, pair[fresh])
+            item, model = item[fresh], model[fresh]
+            repeats[item[_resemble(shingles, text[item], text[model])]] = True
+            compared.append(pair[fresh])
+        tried = np.sort(np.concatenate(compared))
     return repeats
+
+
+def _among(ordered: Ints, values: Ints) -> Flags:
+    """Mark the values that are among those of an ordered array."""
+    place = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
+    return ordered[place] == values if len(ordered) else np.zeros(len(values), dtype=bool)
+
+
+def _candidates(key: Hashes) -> Iterator[tuple[Ints, Ints]]:
+    """Places of one key, each with one before it: the one before, two before, … and the first."""
+    order = np.argsort(key)
+    same = key[order[1:]] == key[order[:-1]]
+    order = order[np.append(same, False) | np.append(False, same)] if len(key) else order
+    order = order[np.lexsort((order, key[order]))]  # few are left, most are alone
+    begins = np.append(True, key[order[1:]] != key[order[:-1]])[: len(order)]
+    place = np.arange(len(order))
+    first = np.maximum.accumulate(np.where(begins, place, 0))
+    for back in range(1, RECENT + 1):
+        later = np.flatnonzero(place - first >= back)
+        yield order[later], order[later - back]
+    later = np.flatnonzero(place - first > RECENT)
+    yield order[later], order[first[later]]
 
 
 def shingle(texts: Sequence[str]) -> Shingles:
@@ -78,12 +107,12 @@ def _joined(parts: Sequence[Shingles]) -> Shingles:
     return Shingles(np.concatenate(hashes), np.concatenate([[0], *counts]).cumsum())
 
 
-def _chunks(texts: Sequence[str]) -> Iterator[list[bytes]]:
-    chunk: list[bytes] = []
+def _chunks(texts: Sequence[str]) -> Iterator[list[str]]:
+    chunk: list[str] = []
     size = 0
     for text in texts:
-        chunk.append(text.encode("utf-8", "surrogatepass"))
-        size += len(chunk[-1])
+        chunk.append(text)
+        size += len(text)
         if size >= CHUNK:
             yield chunk
             chunk, size = [], 0
@@ -91,24 +120,27 @@ def _chunks(texts: Sequence[str]) -> Iterator[list[bytes]]:
         yield chunk
 
 
-def _fold() -> NDArray[np.uint8]:
-    """Byte to byte: letters in lower case, digits and beyond ASCII as they are, the rest 0."""
-    table = np.zeros(256, dtype=np.uint8)
-    for byte in range(256):
-        if byte >= 128 or chr(byte).isalnum():
-            table[byte] = ord(chr(byte).lower()) if byte < 128 else byte
-    return table
-
-
-FOLD = _fold()
+WORD = np.array([b if b >= 128 or chr(b).isalnum() else 0 for b in range(256)], dtype=np.uint8)
+"""Byte to byte: letters, digits and what is beyond ASCII as they are, the rest 0."""
 IDEOGRAPH = 0xE3
 """From this lead byte on (Chinese, Japanese, Korean), every character is a word."""
 
 
-def _shingle_chunk(texts: list[bytes]) -> Shingles:
-    sizes = np.array([len(text) for text in texts]) + 1
-    words, begins = _words(np.frombuffer(b"\n".join([*texts, b""]), dtype=np.uint8))
-    ends = np.searchsorted(begins, np.cumsum(sizes))
+def _folded(texts: list[str]) -> tuple[NDArray[np.uint8], Ints]:
+    """Texts without case as UTF-8, one after another, and where each ends."""
+    whole = "\n".join([*texts, ""])
+    if whole.isascii():  # case and bytes leave every length as it is
+        data, sizes = whole.lower().encode(), [len(text) for text in texts]
+    else:
+        parts = [text.casefold().encode("utf-8", "surrogatepass") for text in texts]
+        data, sizes = b"\n".join([*parts, b""]), [len(part) for part in parts]
+    return np.frombuffer(data, dtype=np.uint8), np.cumsum(np.array(sizes) + 1)
+
+
+def _shingle_chunk(texts: list[str]) -> Shingles:
+    text, stops = _folded(texts)
+    words, begins = _words(text)
+    ends = np.searchsorted(begins, stops)
     counts = np.diff(ends, prepend=0)
     last = np.repeat(ends, counts)
     place = np.arange(len(words))
@@ -124,8 +156,8 @@ def _shingle_chunk(texts: list[bytes]) -> Shingles:
 
 def _words(text: NDArray[np.uint8]) -> tuple[Hashes, Ints]:
     """A hash of every word, and where it begins."""
-    folded = FOLD[text]
-    inside = folded > 0
+    letters = WORD[text]
+    inside = letters > 0
     opens = inside.copy()
     opens[1:] &= ~inside[:-1] | (text[1:] >= IDEOGRAPH)
     begins = np.flatnonzero(opens)
@@ -133,7 +165,7 @@ def _words(text: NDArray[np.uint8]) -> tuple[Hashes, Ints]:
         return np.zeros(0, dtype=np.uint64), begins
     powers, inverses = _powers((len(text) - 1).bit_length())
     # a polynomial in the place in the chunk, shifted back to the begin of the word
-    sums = np.add.reduceat(folded * powers[: len(text)], begins) * inverses[begins]
+    sums = np.add.reduceat(letters * powers[: len(text)], begins) * inverses[begins]
     return _mix(sums), begins
 
 

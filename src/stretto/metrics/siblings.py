@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import Struct
 
 from stretto.columns import UNKNOWN, Columns, Floats
-from stretto.metrics.intervals import Activities
+from stretto.metrics.intervals import Activities, open_ended
 from stretto.metrics.measure import Measure, by_evidence, lower_bound, unknown, unseen
 from stretto.metrics.reach import made_by_turns
 from stretto.trace import Trace
@@ -91,15 +91,20 @@ def _stragglers(trace: Trace, work: Activities, groups: Groups) -> dict[str, Mea
     first, last = bounds(trace.columns, work)
     lives = last - first
     times = [each for team in teams if len(each := _known(lives[list(team)])) > 1]
+    if not times:
+        return dict.fromkeys(names, unknown("the times of no two siblings are known"))
     middles = [float(np.median(each)) for each in times]
     placed = [(each, middle) for each, middle in zip(times, middles, strict=True) if middle > 0]
     if not placed:
-        return dict.fromkeys(names, unknown("the times of no two siblings are known"))
+        return dict.fromkeys(names, unknown("the median life of siblings is 0"))
+    all_ = [child for team in teams for child in team]
+    lost = int((np.isnan(lives) | open_ended(trace.columns))[all_].sum())
+    note = f"the lives of {lost} of {len(all_)} siblings are not all known" if lost else ""
     how = by_evidence(groups.guessed)
     slow = sum(int((each > STRAGGLES * middle).sum()) for each, middle in placed)
     return {
-        "straggler_ratio": Measure(max(float(each.max()) / mid for each, mid in placed), how),
-        "stragglers": Measure(float(slow), how),
+        "straggler_ratio": Measure(max(float(each.max()) / mid for each, mid in placed), how, note),
+        "stragglers": Measure(float(slow), how, note),
     }
 
 

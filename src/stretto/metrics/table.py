@@ -1,13 +1,9 @@
 """Measures of many traces as one table: a row a trace, in parallel over sessions."""
 
-import re
-import signal
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
-from multiprocessing import get_context
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
-from threading import current_thread, main_thread
+from string import digits as DIGITS
 from typing import Any
 
 from msgspec import Struct
@@ -15,6 +11,8 @@ from msgspec import Struct
 from stretto.errors import StrettoError
 from stretto.importers import FileReport, Notice, Session, import_session, plan
 from stretto.metrics import Prices, load_prices, measure
+from stretto.metrics.baselines import find_baseline, load_baselines
+from stretto.metrics.pool import run_each
 from stretto.trace import Trace
 
 Row = dict[str, Any]
@@ -22,8 +20,10 @@ Row = dict[str, Any]
 WHO = ("trace", "file", "format", "task", "system", "topology", "started")
 """The columns that say whose measures these are."""
 
-IN_FLIGHT = 4
-"""Sessions a worker that are handed out ahead: so that a folder never stands in memory."""
+DIED = "not read: the process that measured it died (out of memory?)"
+
+_baselines = lru_cache(maxsize=1)(load_baselines)
+"""Read once a process, not once a session."""
 
 
 class Measured(Struct, frozen=True):
@@ -34,6 +34,8 @@ class Measured(Struct, frozen=True):
     unread: tuple[FileReport, ...]
     warned: int = 0
     """Files that were read with warnings."""
+    alone: int = 0
+    """Traces for which no baseline was found, where some are given."""
 
 
 def measure_paths(
@@ -42,6 +44,7 @@ def measure_paths(
     format: str | None = None,
     workers: int = 1,
     prices: Prices | None = None,
+    baseline: Path | None = None,
     show: Callable[[int, int], None] = lambda done, total: None,
 ) -> Measured:
     """Measure every trace of files and folders.
@@ -51,15 +54,18 @@ def measure_paths(
         format: The format of all of them; detected where absent.
         workers: Processes; each holds one session at a time.
         prices: A table of prices; the one that comes with Stretto where none is given.
+        baseline: A file with the same tasks done by a single agent; see `find_baseline`.
         show: Called after every session with how many are done, of how many.
 
     Raises `StrettoError` where nothing can be read.
     """
     planned = plan(paths, format)
     table = load_prices() if prices is None else prices
+    _baselines.cache_clear()  # it may be another file by now
+    task = partial(measure_session, prices=table, baseline=baseline)
     done: dict[int, Measured] = {}
-    for index, found in _each(planned.sessions, table, workers):
-        done[index] = found
+    for index, found in run_each(task, planned.sessions, workers):
+        done[index] = _unread(planned.sessions[index], DIED) if found is None else found
         show(len(done), len(planned.sessions))
     parts = [done[index] for index in sorted(done)]
     rows = tuple(row for part in parts for row in part.rows)
@@ -68,60 +74,32 @@ def measure_paths(
         notices = (notice for report in unread for notice in report.warnings)
         said = next(notices, Notice(str(paths[0]), "no trace"))
         raise StrettoError(said.what, said.where)
-    return Measured(rows, unread, sum(part.warned for part in parts))
+    warned, alone = (sum(getattr(part, name) for part in parts) for name in ("warned", "alone"))
+    return Measured(rows, unread, warned, alone)
 
 
-def _each(
-    sessions: Sequence[Session], prices: Prices, workers: int
-) -> Iterator[tuple[int, Measured]]:
-    """Measure sessions one by one, or by several processes, in the order in which they end."""
-    if workers <= 1 or len(sessions) == 1:
-        yield from ((index, measure_session(each, prices)) for index, each in enumerate(sessions))
-        return
-    waiting = iter(enumerate(sessions))
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        with _interrupts_for_us_only():
-            running = {
-                pool.submit(measure_session, each, prices): index
-                for index, each in _some(waiting, workers * IN_FLIGHT)
-            }
-        while running:
-            ended = next(as_completed(running))
-            yield running.pop(ended), ended.result()
-            for index, each in _some(waiting, 1):
-                running[pool.submit(measure_session, each, prices)] = index
-
-
-@contextmanager
-def _interrupts_for_us_only() -> Generator[None]:
-    """Let the processes that start meanwhile ignore ^C: this one ends them."""
-    if current_thread() is not main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _some(waiting: Iterator[tuple[int, Session]], most: int) -> Iterator[tuple[int, Session]]:
-    for _, item in zip(range(most), waiting, strict=False):
-        yield item
-
-
-def measure_session(session: Session, prices: Prices) -> Measured:
+def measure_session(session: Session, prices: Prices, baseline: Path | None = None) -> Measured:
     """Measure the traces of one session; one that cannot be read is told."""
     try:
         imported = import_session(session)
     except StrettoError as error:
-        notice = Notice(error.where or str(session.files[0]), f"not read: {error.what}")
-        return Measured((), (FileReport(file=str(session.files[0]), warnings=(notice,)),))
-    rows = tuple(_row(trace, session, prices) for trace in imported.traces)
-    return Measured(rows, (), sum(bool(file.warnings) for file in imported.report))
+        return _unread(session, f"not read: {error.what}", error.where)
+    against = () if baseline is None else _baselines(baseline)
+    pairs = [(trace, find_baseline(trace, against)) for trace in imported.traces]
+    return Measured(
+        rows=tuple(_row(trace, session, prices, other) for trace, other in pairs),
+        unread=(),
+        warned=sum(bool(file.warnings) for file in imported.report),
+        alone=sum(other is None for _, other in pairs) if against else 0,
+    )
 
 
-def _row(trace: Trace, session: Session, prices: Prices) -> Row:
+def _unread(session: Session, what: str, where: str = "") -> Measured:
+    file = str(session.files[0])
+    return Measured((), (FileReport(file=file, warnings=(Notice(where or file, what),)),))
+
+
+def _row(trace: Trace, session: Session, prices: Prices, baseline: Trace | None) -> Row:
     who = (
         trace.id,
         str(session.files[0]),
@@ -132,7 +110,7 @@ def _row(trace: Trace, session: Session, prices: Prices) -> Row:
         trace.attrs.get("started"),
     )
     row: Row = dict(zip(WHO, who, strict=True))
-    for name, found in measure(trace, prices=prices).items():
+    for name, found in measure(trace, baseline=baseline, prices=prices).items():
         row[name] = found.value
         row[f"{name}_how"] = found.how if found.value is not None else None
         row[f"{name}_reason"] = found.reason or None
@@ -160,8 +138,23 @@ def write_table(rows: Sequence[Row], path: Path) -> None:
 
 
 def table_name(path: Path) -> str:
-    """What a table is called in SQL: the name of its file, in letters, digits and `_`."""
-    return re.sub(r"\W", "_", path.stem)
+    """What a table is called in SQL: the name of its file, in letters, digits and `_`.
+
+    What SQL does not take as a name (`table`, `2026`) gets `t_` before it.
+    """
+    word = "".join(c if c.isalpha() or c in DIGITS else "_" for c in path.stem)
+    return word if _is_name(word) else f"t_{word}"
+
+
+def _is_name(word: str) -> bool:
+    """Ask the parser itself: it knows which words are its own."""
+    polars = import_polars()
+    context = polars.SQLContext({word: polars.DataFrame({"x": [0]})})
+    try:
+        context.execute(f"SELECT {word}.x FROM {word} WHERE {word}.x = 0", eager=True)
+    except polars.exceptions.PolarsError:
+        return False
+    return True
 
 
 def import_polars() -> Any:
