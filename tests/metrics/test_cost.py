@@ -5,7 +5,7 @@ from hypothesis import given
 
 from stretto.errors import StrettoError
 from stretto.metrics import breakdown, load_prices, measure
-from stretto.trace import Agent, Decision, Tokens
+from stretto.trace import Agent, Decision, Score, Tokens
 
 from ..examples import event, trace, turn
 from ..strategies import examples, traces
@@ -35,6 +35,17 @@ def test_price_by_hand(prices):
     found = spent(prices, input=100, cache_read=20, cache_write=30, output=5)
     assert found.value == pytest.approx(212e-6)
     assert (found.how, found.reason) == ("derived", "")
+
+
+def test_what_the_source_states_for_the_run_is_the_price_where_turns_cannot_all_be_priced(prices):
+    turns = turn("0#0", tokens=Tokens(input=1, output=1)), turn("0#1", tokens=Tokens(input=1))
+    agents = (Agent(id="0", model="small"),)
+    stated = (Score(channel="cost_usd", value=0.5, kind="cost"),)
+    found = measure(trace(*turns, agents=agents, scores=stated), prices=prices)["price"]
+    assert (found.value, found.how) == (0.5, "recorded")
+    assert found.reason == "what the source states for the whole run"
+    all_known = trace(turns[0], agents=agents, scores=stated)
+    assert measure(all_known, prices=prices)["price"].value == pytest.approx(11e-6)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from stretto.cli.measured import (
 )
 from stretto.cli.progress_bar import progress
 from stretto.errors import StrettoError, did_you_mean
-from stretto.files import require_writable
+from stretto.files import output_path, require_writable
 from stretto.importers import FileReport, import_each
 from stretto.loading import load_all
 from stretto.metrics import (
@@ -81,7 +81,7 @@ def main(argv: Sequence[str]) -> int:
     prices = load_prices(arguments.prices)
     baselines = () if arguments.baseline is None else load_baselines(arguments.baseline)
     if arguments.output is not None:
-        return _write(arguments, arguments.output, prices)
+        return _write(arguments, output_path(arguments.output), prices)
     count = alone = 0
     for trace in _traces(arguments):
         count += 1

@@ -8,6 +8,7 @@ import tyro
 from msgspec import Struct
 
 from stretto.cli.arguments import console, parse, print_json
+from stretto.files import output_path
 from stretto.viewer.report import write_report
 
 
@@ -25,11 +26,11 @@ class Report(Struct, frozen=True, kw_only=True):
 def main(argv: Sequence[str]) -> int:
     """Write the page and say what is on it."""
     arguments = parse(Report, "report", argv)
-    facts = write_report(arguments.source, arguments.output)
+    output = output_path(arguments.output)
+    facts = write_report(arguments.source, output)
     if arguments.json:
-        print_json({"output": str(arguments.output), **facts}, arguments.output)
+        print_json({"output": str(output), **facts}, output)
     else:
         shown = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in facts.items())
-        out = console(arguments.output)
-        out.print(f"wrote {arguments.output} ({shown})", markup=False)
+        console(output).print(f"wrote {output} ({shown})", markup=False)
     return 0

@@ -16,6 +16,9 @@ COORDINATION = ("spawn", "delegate", "communicate", "aggregate")
 EFFECTS = ("spawn", "delegate", "message", "aggregate")
 """Events that make the turn that caused them one of coordination."""
 
+STATED = ("cost_usd", "instance_cost")
+"""Channels on which importers put the dollars of a whole run."""
+
 NO_BASELINE = "no single-agent baseline is given"
 NO_TURNS = "no turns are recorded"
 
@@ -37,11 +40,20 @@ def price(trace: Trace, prices: Prices) -> Measure:
     """US dollars of all turns and tool calls."""
     priced = price_events(trace, prices)
     known = ~np.isnan(priced.dollars)
+    stated = _stated(trace)
+    if stated is not None and (priced.unpriced or not known.any()):
+        return Measure(stated, reason="what the source states for the whole run")
     if not known.any():
         return unknown(priced.unpriced or "no turn or tool call has a price")
     how = "derived" if priced.from_table else "recorded"
     reason = lower_bound(priced.unpriced, unseen(trace))
     return Measure(float(priced.dollars[known].sum()), how, reason)
+
+
+def _stated(trace: Trace) -> float | None:
+    """US dollars that the source states for all together."""
+    team = [each for each in trace.scores if each.agent is None and each.event is None]
+    return next((each.value for each in team if each.channel in STATED), None)
 
 
 def turn_tokens(columns: Columns) -> Floats:
