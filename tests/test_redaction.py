@@ -11,12 +11,12 @@ from msgspec.structs import replace
 
 from stretto import store
 from stretto.errors import StrettoError
-from stretto.metrics import measure_by_group
+from stretto.metrics import measure, measure_by_group
 from stretto.private_strings import replace_private
 from stretto.redaction import redact, redact_all
 from stretto.trace import Agent, Decision, Edge, SafetyLabel, Score, Tokens, content_hash
 
-from .examples import event, trace
+from .examples import event, trace, turn
 from .strategies import examples, traces
 
 REAL = Path(__file__).parents[2] / "shared" / "data" / "traces"
@@ -401,3 +401,14 @@ def test_a_wrong_mode_and_a_short_salt_are_refused():
         redact(private_run(), "hsh")
     with pytest.raises(StrettoError, match="16 to 64 bytes"):
         redact(private_run(), "keep", b"short")
+
+
+@pytest.mark.parametrize("mode", ["keep", "hash", "drop"])
+def test_a_run_costs_the_same_whichever_model_each_turn_had(mode):
+    tokens = Tokens(input=1_000_000, output=0)
+    turns = turn("0#0", tokens=tokens), turn("0#1", tokens=tokens, attrs={"model": "gpt-4o"})
+    given = trace(*turns, agents=(Agent(id="0", model="claude-opus-4-1"),))
+    found, _ = redact_all([given], mode)
+    price = measure(found[0])["price"]
+    assert price.value is not None
+    assert price == measure(given)["price"]

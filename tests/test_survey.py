@@ -11,9 +11,11 @@ from msgspec.structs import fields, replace
 import stretto
 from stretto.errors import StrettoError
 from stretto.exporters.survey import TYPE_OF_KIND, to_survey
+from stretto.importers import import_paths
+from stretto.importers.conformance import check_importer
 from stretto.importers.survey.records import BareEdge, BareEvent
 from stretto.importers.survey.schema import from_survey
-from stretto.trace import LABELS, Agent, Edge, Event, Lineage, Score, Tokens, Trace
+from stretto.trace import LABELS, Agent, Edge, Event, Lineage, Score, Tokens, Trace, content_hash
 
 from .examples import event, trace, turn
 from .strategies import damaged, examples, traces
@@ -62,7 +64,7 @@ def there_and_back(given):
 
 def as_multiset(given):
     """Scores of a survey file are objects by channel: they have no order."""
-    return replace(given, scores=tuple(sorted(given.scores, key=repr)), contents={})
+    return replace(given, scores=tuple(sorted(given.scores, key=repr)))
 
 
 # ---- the survey's own example
@@ -71,6 +73,11 @@ def as_multiset(given):
 def test_the_example_is_written_back_as_it_was(example):
     document = json.loads(example.read_text())
     assert to_survey(from_survey(example.read_bytes(), "example")) == document
+
+
+def test_the_example_is_imported_by_its_content(example):
+    assert import_paths([example]).traces == (stretto.load(example),)
+    check_importer("survey", [example])
 
 
 def test_the_example_is_valid_again(example):
@@ -358,8 +365,14 @@ RICH = Trace(
 )
 
 
-def test_all_but_the_texts_comes_back():
-    assert there_and_back(RICH) == replace(RICH, contents={})
+def test_all_of_it_comes_back():
+    assert there_and_back(RICH) == RICH
+
+
+def test_a_text_under_the_digest_of_another_is_refused():
+    document = to_survey(replace(RICH, contents={content_hash("a"): "b"}))
+    with pytest.raises(StrettoError, match=r"f\.json: contents\[0\]\.text: .* has another hash"):
+        read(document)
 
 
 def test_what_is_written_is_valid():
@@ -432,7 +445,7 @@ def test_roles_come_back_whether_agents_or_events_say_them(given):
 
 @examples(60, shrink=False)
 @given(traces(least_events=1))
-def test_any_trace_comes_back_but_for_its_texts_and_the_order_of_scores(given):
+def test_any_trace_comes_back_but_for_the_order_of_scores(given):
     assert as_multiset(there_and_back(given)) == as_multiset(given)
 
 

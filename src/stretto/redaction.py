@@ -255,8 +255,14 @@ class _Redactor:
             decision=None if event.decision is None else self._decision(event, event.decision),
             tokens=None if event.tokens is None else self._tokens(event.tokens),
             label=None if event.label is None else self._safety(event.label),
-            attrs=self._value(event.attrs, "event.attrs"),
+            attrs=self._event_attrs(event),
         )
+
+    def _event_attrs(self, event: Event) -> dict[str, Any]:
+        attrs = self._value(event.attrs, "event.attrs")
+        if event.model is None:
+            return attrs
+        return attrs | {"model": self._name(event.model, "event.attrs")}  # by which it is priced
 
     def _edge(self, edge: Edge) -> Edge:
         return Edge(

@@ -39,6 +39,11 @@ def problems(trace: Trace) -> Iterator[Problem]:
     """
     yield from contradictions(trace)
     yield from _unwritable(trace)
+    yield from false_hashes(trace)
+
+
+def false_hashes(trace: Trace) -> Iterator[Problem]:
+    """Texts whose names are digests of ours, but not their own."""
     for index, (name, text) in enumerate(trace.contents.items()):
         if (problem := false_hash(index, name, text)) is not None:
             yield problem
@@ -94,10 +99,15 @@ def find_loop(trace: Trace) -> str | None:
 
 def false_hash(index: int, name: str, text: str) -> Problem | None:
     """What is wrong with a text whose name is one of our digests, but not its own."""
-    if not _DIGEST.fullmatch(name) or content_hash(text) == name:
+    if not is_digest(name) or content_hash(text) == name:
         return None
     what = f'the text of "{name}" has another hash'
     return Problem("content", index, "text", what, "it was changed; drop it or hash it again")
+
+
+def is_digest(name: str) -> bool:
+    """Whether a content reference looks like one of our digests (see `content_hash`)."""
+    return _DIGEST.fullmatch(name) is not None
 
 
 _ID = attrgetter("id")

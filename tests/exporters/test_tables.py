@@ -11,11 +11,12 @@ from msgspec.structs import replace
 
 from stretto.errors import StrettoError
 from stretto.exporters import EXPORTERS, export, graphml, load_exporter, write
+from stretto.importers.survey.schema import from_survey
 from stretto.trace import Trace
 
 from ..examples import event, trace
 from ..strategies import examples, traces
-from .sample import HASH, sample
+from .sample import sample
 
 NAMESPACE = "{http://graphml.graphdrawing.org/xmlns}"
 
@@ -109,10 +110,10 @@ def test_parquet_keeps_every_record(one, other):
     ]
 
 
-def test_the_survey_format_says_that_texts_are_left_out():
+def test_the_survey_format_leaves_nothing_out():
     output = export([sample()], "survey")
-    assert output.left_out == {"texts": len(HASH)}
-    assert json.loads(output.files[""])["trace_id"] == "t"
+    assert output.left_out == {}
+    assert from_survey(output.files[""], "t") == sample()
 
 
 def installed(name):

@@ -11,7 +11,7 @@ from stretto.importers.conformance import check_importer
 from stretto.importers.kit.reading import read_document
 from stretto.importers.kit.report import Imported, Likeness, report_of
 from stretto.importers.plan import importer, one_by_one
-from stretto.trace import Agent, Event, Trace
+from stretto.trace import Agent, Event, Trace, content_hash
 
 from .test_import import SURVEY
 from .transcripts import LEAD, write
@@ -83,7 +83,7 @@ def broken_by_damage(document, file):
 
 
 def with_a_missing_text(document, file):
-    event = Event(id="0#0", kind="decision", agent="0", content="ab")
+    event = Event(id="0#0", kind="decision", agent="0", content=content_hash("ab"))
     return Trace(id="n", attrs={"format": "x"}, agents=(Agent(id="0"),), events=(event,))
 
 

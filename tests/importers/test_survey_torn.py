@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import stretto
 from stretto.errors import StrettoError
 from stretto.exporters.survey import to_survey
-from stretto.importers import import_paths
+from stretto.importers import detect, import_paths
 from stretto.importers.survey.torn import read_torn
 from stretto.trace import Agent, Edge, Event, Score, Trace
 
@@ -132,3 +132,37 @@ def test_wherever_it_is_cut_what_is_read_is_part_of_the_trace(data, draw):
     assert found.events[:-1] == TRACE.events[: len(found.events) - 1]
     assert {(e.src, e.dst) for e in found.edges} <= {(e.src, e.dst) for e in TRACE.edges}
     assert len(notices) == 1
+
+
+def test_a_last_event_that_the_cut_went_through_is_no_event():
+    for mark in ('"duration"', '"to": "a"', '"type": "return"'):
+        found, _ = read_torn(cut_before(WHOLE, mark), "f.json")
+        assert found.events == TRACE.events[: len(found.events)]
+
+
+def test_documents_that_are_whole_are_read_whatever_stands_around_them(tmp_path):
+    path = tmp_path / "t.jsonl"
+    line = json.dumps(DOCUMENT).encode()
+    for around in ([line[:300], line, line], [b"", b"noise", line, line[:60]], [line, b"{}"]):
+        path.write_bytes(b"\n".join(around))
+        imported = import_paths([path])
+        assert [trace for trace in imported.traces if trace == TRACE]
+        assert imported.report[0].warnings
+        with pytest.raises(StrettoError):
+            stretto.load_all(path)
+
+
+def test_documents_can_stand_in_a_list(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps([DOCUMENT, {**DOCUMENT, "trace_id": "u"}], indent=2))
+    assert [trace.id for trace in stretto.load_all(path)] == ["t", "u"]
+
+
+def test_every_layout_of_a_document_is_known(tmp_path):
+    """Also one whose last edge is a line of its own, as in the survey's example."""
+    path = tmp_path / "t.json"
+    edges = ",\n".join(json.dumps(edge) for edge in DOCUMENT["edges"])
+    rest = json.dumps({**DOCUMENT, "edges": []}, indent=1)
+    path.write_text(rest.replace('"edges": []', f'"edges": [\n{edges}\n]'))
+    assert detect(path) == "survey"
+    assert import_paths([path]).traces == (TRACE,)

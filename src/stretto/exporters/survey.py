@@ -2,7 +2,7 @@
 
 It has no stop or delegate event, no duration, no decision, no agent table and requires two costs.
 What it cannot say goes into an extra field of the events, `stretto`, which it permits; importing
-the file again gives the same trace, less the texts. A trace that came from the survey's schema is
+the file again gives the same trace. A trace that came from the survey's schema is
 written back as it was.
 """
 
@@ -167,6 +167,7 @@ def _trace_extra(trace: Trace, derived: list[str]) -> dict[str, Any]:
     }
     own = trace.scores[len(_plain_scores(trace)) :]
     optional: dict[str, Any] = {"attrs": attrs, "derived_costs": derived, "edges": edges}
+    optional["contents"] = dict(trace.contents)
     optional["scores"] = own
     if trace.topology not in TOPOLOGIES:
         optional["topology"] = trace.topology

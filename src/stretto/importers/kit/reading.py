@@ -40,6 +40,15 @@ class Document(NamedTuple):
     warnings: tuple[Notice, ...]
 
 
+class Torn(NamedTuple):
+    """As `Document`, with where the cut went through."""
+
+    value: Any
+    warnings: tuple[Notice, ...]
+    depth: int
+    """Brackets that were open at the cut; 0 for a document that is whole."""
+
+
 def read_lines(path: Path) -> Lines:
     """Read a file of one JSON object a line; a line that is none is left out with a notice.
 
@@ -84,7 +93,13 @@ def read_document(path: Path) -> Document:
 
 def parse_document(data: bytes, name: str) -> Document:
     """As `read_document`, of bytes; `name` stands for the file in notices."""
-    text, left = data, _REPAIRS
+    torn = parse_torn(data, name)
+    return Document(torn.value, torn.warnings)
+
+
+def parse_torn(data: bytes, name: str) -> Torn:
+    """As `parse_document`, for who must know whether the last values are whole."""
+    text, left, depth = data, _REPAIRS, 0
     place = len(data)
     while True:
         try:
@@ -100,9 +115,9 @@ def parse_document(data: bytes, name: str) -> Document:
                 raise _malformed(data, place, name) from None
         else:
             notices = (_cut(data, place, name),) if text is not data else ()
-            return Document(value, notices)
+            return Torn(value, notices, depth)
         left -= 1
-        text = whole_prefix(data[:place])
+        text, depth = _prefix(data[:place])
         if not text or left < 0:
             raise _malformed(data, place, name)
 
@@ -112,6 +127,11 @@ def whole_prefix(data: bytes) -> bytes:
 
     Empty where there is none.
     """
+    return _prefix(data)[0]
+
+
+def _prefix(data: bytes) -> tuple[bytes, int]:
+    """The same, and how many brackets were closed for it."""
     stack: list[bytes] = []
     depth = end = 0
     key = False  # whether an object waits for a name
@@ -138,7 +158,7 @@ def whole_prefix(data: bytes) -> bytes:
             depth, end = len(stack), match.end()
         if not stack:
             break
-    return data[:end] + b"".join(_CLOSER[opener] for opener in reversed(stack[:depth]))
+    return data[:end] + b"".join(_CLOSER[opener] for opener in reversed(stack[:depth])), depth
 
 
 def line_of(data: bytes, place: int) -> int:

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from stretto.errors import StrettoError
 from stretto.files import read_bytes
-from stretto.importers.kit.fields import list_at, record_at
+from stretto.importers.kit.fields import list_at, record_at, value_at
 from stretto.importers.kit.heads import SIZE, Head
 from stretto.importers.kit.report import Imported, Likeness, Notice, report_of
 from stretto.importers.plan import one_by_one as sessions
@@ -20,17 +21,23 @@ _EVENT = {"id", "t", "type", "agent"}
 
 def recognise(head: Head) -> Likeness:
     """Look for the fields at the beginning; all after the first event may be cut off."""
-    document = head.lines[0] if head.lines else head.document
-    if not isinstance(document, dict):
+    document = head.document
+    document = value_at(document, 0) if isinstance(document, list) else document
+    candidates = (document, *head.lines)  # one a line, of which the first may be cut
+    found = next((each for each in candidates if _acts(each)), document)
+    if not isinstance(found, dict):
         return Likeness(0.0)
-    acts = record_at(list_at(document, "events"), 0).keys() >= _EVENT
-    named = "trace_id" in document
+    acts, named = _acts(found), "trace_id" in found
     if acts and (named or len(head.data) >= SIZE):  # the name may stand too far down to be seen
         return Likeness(1.0)
     missing = 'no "trace_id"' if acts else 'no "events" with id, t, type and agent'
-    if acts or "task_id" in document:
-        return Likeness(0.4, missing)
-    return Likeness(0.2, missing) if named else Likeness(0.0)
+    if not acts and not named:
+        return Likeness(0.0)
+    return Likeness(0.4 if acts or "task_id" in found else 0.2, missing)
+
+
+def _acts(document: Any) -> bool:
+    return record_at(list_at(document, "events"), 0).keys() >= _EVENT
 
 
 def import_files(files: Sequence[Path]) -> Imported:
@@ -46,11 +53,21 @@ def import_files(files: Sequence[Path]) -> Imported:
 
 
 def _read_file(file: Path) -> Imported:
-    read = [_read(data, name) for data, name in documents(read_bytes(file), str(file))]
-    traces = tuple(trace for trace, _ in read)
+    read = list[tuple[Trace, tuple[Notice, ...]]]()
+    lost = list[StrettoError]()
+    for data, name in documents(read_bytes(file), str(file)):
+        try:
+            read.append(_read(data, name))
+        except StrettoError as error:
+            lost.append(error)
+    if lost and not read:
+        raise lost[0]
+    traces = [trace for trace, _ in read]
+    notices = [notice for _, told in read for notice in told]
+    notices += [Notice(error.where, f"left out: {error.what}") for error in lost]
     records = sum(len(trace.events) for trace in traces)
-    notices = tuple(notice for _, told in read for notice in told)
-    return Imported(traces, (report_of(str(file), traces, records=records, warnings=notices),))
+    report = report_of(str(file), traces, records=records, warnings=tuple(notices))
+    return Imported(tuple(traces), (report,))
 
 
 def _read(data: bytes, name: str) -> tuple[Trace, tuple[Notice, ...]]:

@@ -64,6 +64,7 @@ class TraceExtra(Struct, frozen=True, forbid_unknown_fields=True):
     edges: dict[str, tuple[str, Evidence]] = {}
     scores: tuple[Score, ...] = ()
     derived_costs: tuple[str, ...] = ()
+    contents: dict[str, str] = {}
 
 
 class EventExtra(Struct, frozen=True, forbid_unknown_fields=True):

@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
 from typing import Any, TypeVar
 
 import msgspec
@@ -23,13 +25,15 @@ from stretto.importers.survey.records import (
 )
 from stretto.order import Hashes, by_hashes, is_large, keep_order
 from stretto.trace import Agent, Edge, Event, Score, Trace
-from stretto.validate import contradictions, dangling
+from stretto.validate import contradictions, dangling, false_hashes
 
 T = TypeVar("T")
 
 _BARE = msgspec.json.Decoder(BareTrace)
 _PLAIN = msgspec.json.Decoder(PlainTrace)
 _ANY = msgspec.json.Decoder(AnyTrace)
+_LIST = msgspec.json.Decoder(list[msgspec.Raw])
+_MARK = b'"trace_id"'
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _TYPED = {each.encode_name for each in msgspec.structs.fields(SurveyEvent)}
 """Fields of an event that have a place of their own here."""
@@ -44,7 +48,8 @@ def from_survey(data: bytes, name: str) -> Trace:
     with paused_collector():
         bare = _read_bare(data)
         trace = _read_more(data, name) if bare is None else bare
-        for problem in contradictions(trace) if bare is None else dangling(trace):
+        thorough = chain(contradictions(trace), false_hashes(trace))
+        for problem in thorough if bare is None else dangling(trace):
             where = f"{name}: {problem.part}s[{problem.index}].{problem.field}"
             raise StrettoError(problem.what, where, problem.hint)
     for score in trace.scores:
@@ -57,16 +62,28 @@ def from_survey(data: bytes, name: str) -> Trace:
 
 
 def documents(data: bytes, name: str) -> list[tuple[bytes, str]]:
-    """The documents of a file, each with what stands for it in errors: one, or one a line."""
-    first, _, rest = data.partition(b"\n")
-    if not rest.strip() or not first.rstrip().endswith(b"}"):
-        return [(data, name)]
-    try:
-        msgspec.json.decode(first)
-    except _UNREADABLE:
+    """The documents of a file, with what stands for each in errors: one, one a line, or a list."""
+    if data.lstrip().startswith(b"["):
+        items = _typed(lambda: _LIST.decode(data), data, name, "")
+        return [(bytes(item), f"{name}: [{place}]") for place, item in enumerate(items)]
+    if not _has_lines(data):
         return [(data, name)]
     lines = enumerate(data.split(b"\n"), 1)
     return [(line, f"{name}:{number}") for number, line in lines if line.strip()]
+
+
+def _has_lines(data: bytes) -> bool:
+    """Whether some line, but not all of the file, is a document."""
+    place = data.find(_MARK)
+    while place >= 0:
+        end = data.find(b"\n", place)
+        end = len(data) if end < 0 else end
+        line = data[data.rfind(b"\n", 0, place) + 1 : end].strip()
+        if line.startswith(b"{") and line.endswith(b"}") and len(line) < len(data.strip()):
+            with suppress(*_UNREADABLE):
+                return "trace_id" in msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+        place = data.find(_MARK, end)
+    return False
 
 
 def _read_bare(data: bytes) -> Trace | None:
@@ -197,6 +214,7 @@ def _trace(
         events=events,
         edges=edges,
         scores=_scores(document, extra),
+        contents=extra.contents,
     )
 
 

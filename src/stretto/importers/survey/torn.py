@@ -6,13 +6,15 @@ from typing import Any
 import msgspec
 
 from stretto.importers.kit.fields import list_at, record_at, text_at
-from stretto.importers.kit.reading import parse_document
+from stretto.importers.kit.reading import parse_torn
 from stretto.importers.kit.report import Notice
 from stretto.importers.survey.schema import from_survey
 from stretto.trace import Trace
 
 REQUIRED: dict[str, Any] = {"task_id": "unknown", "edges": [], "rewards": {}, "costs": {}}
 """Fields that may stand behind the cut, and what is read instead."""
+INSIDE = 2
+"""Brackets that are open between two records: of the document and of the list."""
 _EVENT = ("id", "t", "type", "agent")
 _EDGE = ("src", "dst", "type")
 
@@ -22,9 +24,11 @@ def read_torn(data: bytes, name: str) -> tuple[Trace, tuple[Notice, ...]] | None
 
     Raises `StrettoError` where no event is whole, and for whatever else is wrong with the rest.
     """
-    document, notices = parse_document(data, name)
+    document, notices, depth = parse_torn(data, name)
     if not notices or not isinstance(document, dict):
         return None
+    if depth > INSIDE and (last := list_at(document, next(reversed(document)))):
+        last.pop()  # the cut went through it
     events = _whole(list_at(document, "events"), _EVENT)
     ids = {text_at(event, "id") for event in events.values()}
     edges = {
