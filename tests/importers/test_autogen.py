@@ -258,6 +258,25 @@ def test_a_person_behind_a_proxy_is_no_agent(tmp_path):
     assert report.skipped == {"UserInputRequestedEvent": 1}
 
 
+@pytest.mark.parametrize("name", ["user", "user_proxy", "UserProxy"])
+def test_who_calls_a_tool_is_an_agent_though_called_as_a_person(tmp_path, name):
+    tool = {"type": "ToolCall", "tool_name": "f", "arguments": {}, "result": "r"}
+    records = [tool | {"agent_id": agent_id(name)}, model_call("bob", 3, 2)]
+    trace, _ = load(write_log(tmp_path / "e.jsonl", records))
+    assert names(trace) == {"0": name, "1": "bob"}
+    assert [(e.agent, e.kind) for e in trace.events] == [
+        *(("0", "tool_call"), ("0", "tool_result"), ("1", "decision"))
+    ]
+
+
+def test_who_asks_for_input_and_calls_a_model_is_an_agent(tmp_path):
+    asks = said("UserInputRequestedEvent", "helper", 3, "", request_id="r")
+    trace, report = load(write_log(tmp_path / "e.jsonl", [asks, model_call("helper", 3, 2)]))
+    assert names(trace) == {"0": "helper"}
+    assert [event.kind for event in trace.events] == ["decision"]
+    assert report.skipped == {"UserInputRequestedEvent": 1}
+
+
 def test_a_near_miss_says_why(tmp_path):
     path = save(tmp_path / "s.json", [{"source": "a", "content": "x", "type": "TextMessage"}])
     with pytest.raises(StrettoError, match='closest is autogen: a message without "models_usage"'):

@@ -61,3 +61,13 @@ def test_a_handoff_to_nobody_goes_to_nobody(tmp_path):
 def test_it_keeps_the_rules(tmp_path):
     records = [nameless(3, 2), nameless(4, 2), model_call("lead", 5, 1)]
     check_importer("autogen", [write_log(tmp_path / "e.jsonl", records)])
+
+
+def test_a_tool_that_messages_tell_of_makes_no_agent(tmp_path):
+    hello = {"message": said("TextMessage", "lead", 3, "hello", (5, 1))}
+    trace = trace_in(
+        tmp_path,
+        message(hello, "SEND", agent_id("lead")),
+        {"type": "ToolCall", "tool_name": "f", "arguments": {}, "result": "r", "agent_id": None},
+    )
+    assert names(trace) == {"0": "lead"}

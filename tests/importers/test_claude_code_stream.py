@@ -115,6 +115,41 @@ def test_of_several_answers_the_last_counts_for_all(path):
     assert [score.value for score in trace.scores] == [0.5]
 
 
+def ends(*costs):
+    """Results of one session, with the tokens that each price stands for."""
+    for number, cost in enumerate(costs):
+        spent = round((cost or 0) * 100)
+        big = {"inputTokens": spent, "costUSD": cost, "contextWindow": 200}
+        usage = {"big": big} | ({"small": {"outputTokens": 3}} if number else {})
+        fields = {"uuid": f"r{number}", "total_cost_usd": cost, "modelUsage": usage}
+        yield END | fields
+
+
+@pytest.mark.parametrize(
+    ("costs", "total"),
+    [((0.5, 0.25), 0.75), ((0.25, 0.5, 0.125, 0.25), 0.75), ((0.5, None, 0.25), 0.75)],
+)
+def test_a_session_that_is_resumed_is_another_process_that_counts_anew(path, costs, total):
+    trace, _ = read(path, *STREAM[:-1], *ends(*costs))
+    assert [score.value for score in trace.scores] == [total]
+
+
+def test_what_models_used_is_that_of_all_processes(path):
+    trace, _ = read(path, *STREAM[:-1], *ends(0.25, 0.5, 0.125))
+    assert trace.attrs["result"]["model_usage"] == {
+        "big": {"inputTokens": 62, "costUSD": 0.625, "contextWindow": 200},
+        "small": {"outputTokens": 6},
+    }
+
+
+def test_a_process_that_does_not_say_what_it_used_leaves_the_whole_unknown(path):
+    first, second = ends(0.5, 0.25)
+    trace, _ = read(path, *STREAM[:-1], first | {"modelUsage": None}, second)
+    assert "model_usage" not in trace.attrs["result"]
+    trace, _ = read(path, *STREAM[:-1], *ends(0.5, 0.25, None))
+    assert trace.scores == ()
+
+
 @pytest.mark.parametrize("field", ["total_cost_usd", "modelUsage"])
 def test_what_the_end_does_not_say_stays_unknown(path, field):
     trace, _ = read(path, *STREAM[:-1], END | {field: None})

@@ -266,3 +266,10 @@ def test_odd_values_raise_only_our_own_errors(tmp_path_factory, name, value, lin
     write(lead, *records)
     with suppress(StrettoError):
         import_files([lead, lead.parent / "A/B.jsonl"])
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "a\0b"])
+def test_a_session_whose_name_no_folder_can_have_is_read(tmp_path, name):
+    write(tmp_path / "session.json", header(name), user(1, "Go."), answer(2, "Done."))
+    write(tmp_path / "other.json", header("T"), user(1, "Go."), answer(2, "Done."))
+    assert {trace.id for trace in import_paths([tmp_path]).traces} == {name, "T"}

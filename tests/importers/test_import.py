@@ -1,19 +1,15 @@
 """Which importer reads a file, and what is said where none does."""
 
 import json
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 import stretto
 from stretto.errors import StrettoError
 from stretto.importers import IMPORTERS, detect, import_paths
-from stretto.importers.conformance import check_importer
 from stretto.importers.kit.heads import Head
-from stretto.importers.kit.report import Likeness
-from stretto.importers.plan import importer, one_by_one
+from stretto.importers.plan import importer
 
 from .transcripts import assistant, user, write
 
@@ -162,53 +158,3 @@ def test_an_importer_of_another_package_is_named_by_its_module(tmp_path):
     assert [t.id for t in import_paths([path], "stretto.importers.survey.importer").traces] == ["t"]
     with pytest.raises(StrettoError, match="is it installed"):
         import_paths([path], "no_such.importer")
-
-
-class Careless:
-    """An importer with a mistake: it takes for granted what a file need not have."""
-
-    @staticmethod
-    def recognise(head):
-        return Likeness(float(b"careless" in head.data))
-
-    sessions = staticmethod(one_by_one)
-
-    @staticmethod
-    def import_files(files):
-        raise KeyError("")
-
-
-@pytest.fixture
-def careless(tmp_path, monkeypatch):
-    module = ModuleType("toy.careless")
-    for name in ("recognise", "sessions", "import_files"):
-        setattr(module, name, getattr(Careless, name))
-    monkeypatch.setitem(sys.modules, "toy", ModuleType("toy"))
-    monkeypatch.setitem(sys.modules, "toy.careless", module)
-    monkeypatch.setitem(IMPORTERS, "careless", "toy.careless")
-    path = tmp_path / "c.json"
-    path.write_text('{"careless": true}')
-    return path
-
-
-MISTAKE = "KeyError: ''; this is a mistake of the importer, please report it"
-
-
-def test_a_mistake_of_one_importer_does_not_hide_the_other_sessions(tmp_path, session, careless):
-    imported = import_paths([tmp_path])
-    assert [trace.id for trace in imported.traces] == ["S"]
-    (bad,) = [file for file in imported.report if file.file == str(careless)]
-    assert str(bad.warnings[0]) == f"{careless}: not read: {MISTAKE}"
-
-
-def test_a_mistake_of_an_importer_is_one_line_that_keeps_its_cause(careless):
-    with pytest.raises(StrettoError, match=MISTAKE) as caught:
-        import_paths([careless])
-    assert isinstance(caught.value.__cause__, KeyError)
-
-
-def test_the_test_of_importers_sees_the_mistake_itself(tmp_path, careless):
-    with pytest.raises(KeyError):
-        check_importer("careless", [careless])
-    with pytest.raises(KeyError):
-        check_importer("careless", [tmp_path])

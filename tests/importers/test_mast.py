@@ -99,6 +99,15 @@ def test_labels_that_differ_are_told_and_the_file_s_own_hold(tmp_path):
     assert "step_repetition" in imported.report[0].warnings[0].what
 
 
+def test_a_folder_with_nothing_but_a_table_is_that_table(tmp_path):
+    table = tmp_path / "labels" / "annotations.csv"
+    table.parent.mkdir()
+    table.write_text(TABLE)
+    named = [trace.id for trace in import_paths([table]).traces]
+    assert named
+    assert [trace.id for trace in import_paths([table.parent]).traces] == named
+
+
 def test_a_table_that_is_named_gives_the_runs_that_are_not_there(tmp_path):
     path = save(tmp_path / "i1_human.json", CHAT)
     table = tmp_path / "annotations.csv"

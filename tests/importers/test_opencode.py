@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from contextlib import suppress
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from stretto.errors import StrettoError
 from stretto.importers import import_paths
 from stretto.importers.conformance import check_importer
 from stretto.importers.opencode.importer import import_files
+from stretto.metrics import measure
 from stretto.trace import Tokens
 
 from .rollouts import arrows, kinds
@@ -279,6 +281,16 @@ def test_a_real_recording():
     texts = [trace.text(e.content) for e in trace.events if e.kind == "return"]
     assert texts == ["A done", "B done", "C done"]
     assert [e.tokens.input for e in trace.events if e.tokens] == [19882, 20201]
+
+
+@REAL
+def test_the_times_of_waiting_calls_are_the_work_of_sub_agents_without_an_export():
+    """By hand from `state.time` of the three `task` parts, and `_model` of the user's part."""
+    recorded = only(STREAM)
+    ran = [event.attrs["total_duration_ms"] for event in recorded.events if event.kind == "return"]
+    assert ran == [7037.0, 11883.0, 16758.0]
+    assert measure(recorded)["work"].value == pytest.approx(35.678 + 4.792)
+    assert {agent.model for agent in recorded.agents} == {"Qwen/Qwen3-Coder-Next"}
 
 
 @REAL

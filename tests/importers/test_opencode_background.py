@@ -128,6 +128,36 @@ def test_more_for_a_task_that_still_runs_is_answered_with_it(tmp_path):
     assert kinds(trace, "0").count("delegate") == 2
 
 
+def test_two_launches_are_answered_in_their_order(tmp_path):
+    path = lead(
+        tmp_path,
+        answer(1, 3, STEP, launch("ses_b", 2), launch("ses_b", 2, prompt="look there too")),
+        notice(9, "ses_b", "found"),
+        notice(12, "ses_b", "more"),
+        answer(13, 14, STEP, text("All.", 14)),
+    )
+    trace, (report,) = read(path)
+    backs = [event for event in trace.events if event.kind == "return"]
+    assert [(e.start, trace.text(e.content)) for e in backs] == [(9.0, "found"), (12.0, "more")]
+    calls = [e.attrs["call_id"] for e in trace.events if e.kind in ("spawn", "delegate")]
+    assert [event.attrs["call_id"] for event in backs] == calls
+    assert report.skipped == {}
+
+
+def test_returns_stand_in_the_order_of_their_ends(tmp_path):
+    """What is called last, and waited for, can be done first."""
+    path = lead(
+        tmp_path,
+        answer(1, 3, STEP, launch("ses_b", 2)),
+        answer(3, 7, STEP, task("ses_b", 4, 7, result="soon")),
+        notice(9, "ses_b", "late"),
+        answer(10, 11, STEP, text("All.", 11)),
+    )
+    trace, _ = read(path)
+    backs = [(e.id, trace.text(e.content)) for e in trace.events if e.kind == "return"]
+    assert backs == [("0/0#0", "soon"), ("0/0#1", "late")]
+
+
 def test_words_about_a_task_that_nobody_started_are_skipped(tmp_path):
     path = lead(tmp_path, notice(9, "ses_x", "found"), answer(10, 11, STEP, text("All.", 11)))
     trace, (report,) = read(path)

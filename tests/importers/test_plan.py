@@ -118,6 +118,23 @@ def test_broken_links_and_pipes_are_told(tmp_path, session):
         plan([tmp_path])
 
 
+def test_a_folder_that_holds_only_a_link_to_nothing_says_so(tmp_path):
+    (tmp_path / "gone.jsonl").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(StrettoError, match=r"any of .*\(gone.jsonl is a link to nothing\)"):
+        plan([tmp_path])
+    (tmp_path / "c.zip").write_bytes(b"x")
+    with pytest.raises(StrettoError, match=r"link to nothing; 1 file with other .*\(.zip 1\)"):
+        plan([tmp_path])
+
+
+def test_a_folder_without_the_format_that_is_given_says_what_it_looks_like(tmp_path, session):
+    with pytest.raises(StrettoError, match=r"s.jsonl: is not codex \(it looks like claude-code\)"):
+        import_paths([tmp_path], "codex")
+    session.write_text('{"a": 1}')
+    with pytest.raises(StrettoError, match=r"s.jsonl: is not codex$"):
+        import_paths([tmp_path], "codex")
+
+
 def packed(name, data):
     if name.endswith(".gz"):
         return gzip.compress(data)

@@ -107,7 +107,7 @@ def _check_damage(name: str, path: Path) -> None:
         for damaged in (*_cuts(data), *_flips(data)):
             torn = len(damaged) < len(data) and _is_torn(damaged)
             with _copied(path, file, damaged) as copy:
-                _check_damaged(name, copy, file, torn)
+                _check_damaged(name, copy, file, damaged, torn)
 
 
 def _is_torn(data: bytes) -> bool:
@@ -116,8 +116,9 @@ def _is_torn(data: bytes) -> bool:
     return last.startswith((b"{", b"[")) and not last.endswith((b"}", b"]"))
 
 
-def _check_damaged(name: str, copy: Path, file: Path, torn: bool) -> None:
+def _check_damaged(name: str, copy: Path, file: Path, data: bytes, torn: bool) -> None:
     try:
+        importer(name).recognise(Head(data))  # planning would make a mistake a notice
         imported = _imported(name, [copy]) if copy.is_dir() else _unasked(name, copy)
     except StrettoError:
         return

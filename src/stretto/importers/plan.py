@@ -12,6 +12,7 @@ from msgspec import Struct
 from stretto.errors import StrettoError, did_you_mean
 from stretto.importers.kit.heads import Head, read_head
 from stretto.importers.kit.report import FileReport, Imported, Likeness, Notice
+from stretto.importers.mistakes import given, mistakes_told, raised
 
 IMPORTERS = {
     "adk": "stretto.importers.adk",
@@ -44,7 +45,7 @@ SUFFIXES = (".json", ".jsonl", ".ndjson", ".eval", ".traj", ".log", ".txt")
 """Files of a folder that are looked at, in capitals too; one that is named is in any case."""
 
 SIDECARS = ("annotations.csv",)
-"""Files of a folder that are read with those beside them (the labels of MAST)."""
+"""Files that are read with those beside them (the labels of MAST), or alone where there is none."""
 
 MOST_ENDINGS = 6
 """Endings of files that are not looked at that a report names."""
@@ -106,9 +107,9 @@ def plan(paths: Sequence[str | Path], format: str | None = None) -> Plan:
             groups.setdefault(name, []).append(file)
         skipped |= unknown
     sessions = [
-        Session(name, tuple(group))
+        session
         for name, files in groups.items()
-        for group in importer(name).sessions(list(dict.fromkeys(files)))
+        for session in _sessions(name, list(dict.fromkeys(files)))
     ]
     read = {file for session in sessions for file in session.files}
     reports = [_skipped(file, why) for file, why in skipped.items() if file not in read]
@@ -126,9 +127,8 @@ def importer(name: str) -> Importer:
     try:
         module = import_module(IMPORTERS.get(name, name))
     except Exception as error:
-        what = f"cannot be imported: {type(error).__name__}: {error}".splitlines()[0]
         hint = "is it installed?" if isinstance(error, ModuleNotFoundError) else ""
-        raise StrettoError(what, name, hint) from error
+        raise StrettoError(f"cannot be imported: {raised(error)}", name, hint) from error
     for function in FUNCTIONS:
         if not callable(getattr(module, function, None)):
             hint = f"an importer has {', '.join(FUNCTIONS)}"
@@ -153,14 +153,30 @@ def one_by_one(files: Sequence[Path]) -> Iterable[Sequence[Path]]:
     return [[file] for file in files]
 
 
+def _sessions(name: str, files: Sequence[Path]) -> list[Session]:
+    with mistakes_told(name, str(files[0])):
+        groups = [
+            tuple(given(file, Path, "sessions") for file in group)
+            for group in importer(name).sessions(files)
+        ]
+        if not all(groups):
+            raise ValueError("sessions gives a group without files")
+        return [Session(name, group) for group in groups]
+
+
+def _likeness(name: str, head: Head, path: Path) -> Likeness:
+    with mistakes_told(name, str(path)):
+        return given(importer(name).recognise(head), Likeness, "recognise")
+
+
 def _named(path: Path, format: str | None) -> tuple[str, Path]:
     _require_text(path)
     if format is None:
         return _detected(path), path
     head = read_head(path)
-    likeness = importer(format).recognise(head)
+    likeness = _likeness(format, head, path)
     if not likeness.score:  # a torn file may be less like its format than a match
-        best, found = _likeliest(head)
+        best, found = _likeliest(head, path)
         looks = f"it looks like {best}" if found.score >= MATCH else head.obstacle or likeness.why
         raise StrettoError(f"is not {format}", str(path), looks)
     return format, path
@@ -192,7 +208,7 @@ def _nearest(path: Path) -> tuple[str | None, str]:
     Raises `StrettoError` for a file that is packed, or no UTF-8.
     """
     head = read_head(path)
-    best, found = _likeliest(head)
+    best, found = _likeliest(head, path)
     if found.score >= MATCH:
         return best, ""
     if head.obstacle and not found.score:
@@ -202,8 +218,8 @@ def _nearest(path: Path) -> tuple[str | None, str]:
     return None, f"closest is {best}: {found.why}" if found.why else f"closest is {best}"
 
 
-def _likeliest(head: Head) -> tuple[str, Likeness]:
-    found = {name: importer(name).recognise(head) for name in IMPORTERS}
+def _likeliest(head: Head, path: Path) -> tuple[str, Likeness]:
+    found = {name: _likeness(name, head, path) for name in IMPORTERS}
     best = max(found, key=lambda name: found[name].score)
     return best, found[best]
 
@@ -223,8 +239,7 @@ def _in_folder(
     if not found:
         close = (file for file, why in refused.items() if why.hint.startswith("closest"))
         nearest = next(close, files[0])
-        if format is None:
-            _detected(nearest)  # raises, with all formats that were looked for
+        _named(nearest, format)  # raises, with what was looked for or what the file looks like
         raise refused[nearest]
     return found, unknown | refused
 
@@ -232,23 +247,28 @@ def _in_folder(
 def _listed(folder: Path) -> tuple[list[Path], dict[Path, StrettoError]]:
     """The files of a folder that are looked at, and what is not."""
     files: list[Path] = []
+    tables: list[Path] = []
     unknown: dict[Path, StrettoError] = {}
     endings: Counter[str] = Counter()
     for path in sorted(folder.rglob("*")):
         if path.is_dir():
             if path.is_symlink():
                 unknown[path] = _linked(path)
+        elif path.name in SIDECARS:
+            tables.append(path)
         elif path.suffix.casefold() not in SUFFIXES:
-            if path.name not in SIDECARS:
-                endings[_shown(path.suffix.casefold()) or "none"] += 1
+            endings[_shown(path.suffix.casefold()) or "none"] += 1
         elif path.is_symlink() and not path.exists():
             unknown[path] = StrettoError("a link to nothing", _shown(path))
         else:
             files.append(path)
+    beside = {path.parent for path in files}  # whose importer looks at the table as well
+    files += [path for path in tables if path.parent not in beside]
     others = _other_endings(endings)
     if not files:
         looked = ", ".join(SUFFIXES)
-        hint = others or "check the path"
+        links = (f"{_shown(path.name)} is {why.what}" for path, why in unknown.items())
+        hint = "; ".join(filter(None, (next(links, ""), others))) or "check the path"
         raise StrettoError(f"a folder without any of {looked}", str(folder), hint)
     if others:
         unknown[folder] = StrettoError(others, str(folder))
@@ -280,7 +300,7 @@ def _format_of(file: Path, format: str | None) -> str:
             raise StrettoError("no known format", str(file), near)
         return name
     head = read_head(file)
-    likeness = importer(format).recognise(head)
+    likeness = _likeness(format, head, file)
     if likeness.score < MATCH:
         raise StrettoError(f"is not {format}", str(file), head.obstacle or likeness.why)
     return format

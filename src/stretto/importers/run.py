@@ -5,6 +5,7 @@ from pathlib import Path
 
 from stretto.errors import StrettoError
 from stretto.importers.kit.report import FileReport, Imported, Notice
+from stretto.importers.mistakes import given, mistakes_told
 from stretto.importers.plan import Session, importer, plan
 
 
@@ -62,19 +63,14 @@ def import_session(session: Session) -> Imported:
 
     Raises `StrettoError` where nothing of it can be read, be it by a mistake of the importer.
     """
-    try:
+    with mistakes_told(session.format, str(session.files[0])):
         return read_session(session)
-    except StrettoError:
-        raise
-    except Exception as error:
-        raised = f"{type(error).__name__}: {error}".splitlines()[0]
-        what = f"{raised}; this is a mistake of the importer, please report it"
-        raise StrettoError(what, str(session.files[0])) from error
 
 
 def read_session(session: Session) -> Imported:
     """As `import_session`, but a mistake of the importer is raised as it is."""
-    return importer(session.format).import_files(session.files)
+    imported = importer(session.format).import_files(session.files)
+    return given(imported, Imported, "import_files")
 
 
 def _unread(session: Session, error: StrettoError) -> list[FileReport]:

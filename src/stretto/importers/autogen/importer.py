@@ -80,7 +80,8 @@ class _Weaver:
         self.calls = _matched(found.items)
         self.modelled = {item.agent for item in found.items if item.kind == "call"}
         self.merged = {id(call) for call in self.calls.values()}
-        self.people = _people(found.items)
+        self.by_message = any(item.kind == "said" for item in found.items)
+        self.people = _people(found.items, self.by_message)
         names = _agents([item for item in found.items if not self._is_told(item)], self.people)
         self.paths = paths(dict.fromkeys(names))
         times = [time for item in found.items if (time := time_at(item.record, "created_at"))]
@@ -99,7 +100,6 @@ class _Weaver:
         self.last = next(
             (item for item in reversed(found.items) if self._is_turn(item)), found.items[-1]
         )
-        self.by_message = any(item.kind == "said" for item in found.items)
 
     def weave(self, files: Sequence[Path]) -> Trace:
         """The trace of the run."""
@@ -121,8 +121,9 @@ class _Weaver:
         return trace_of(self.loom, agents, attrs=attrs, **header)
 
     def _is_told(self, item: Item) -> bool:
-        """Whether a call that names no agent is that of one who tells of it."""
-        return item.agent == NAMELESS and id(item) in self.merged
+        """Whether a call that names no agent is told again, by a message of its agent."""
+        is_told = id(item) in self.merged or (item.kind == "tool" and self.by_message)
+        return item.agent == NAMELESS and is_told
 
     def _is_turn(self, item: Item) -> bool:
         if item.kind != "said":
@@ -407,12 +408,18 @@ def _answered(items: Sequence[Item]) -> dict[tuple[str | None, str | None], date
     }
 
 
-def _people(items: Sequence[Item]) -> frozenset[str | None]:
-    """Sources that speak for a person: by name, or because they asked for input."""
-    asked = {i.agent for i in items if i.record.get("type") == "UserInputRequestedEvent"}
+def _people(items: Sequence[Item], by_message: bool) -> frozenset[str | None]:
+    """Sources that speak for a person: by name, or because they asked for input.
+
+    Whoever calls a model is an agent, and who calls a tool, where no messages tell of tools.
+    """
+    acts = ("call",) if by_message else ("call", "tool")
+    acting = {i.agent for i in items if i.kind in acts}
+    asking = {i.agent for i in items if i.record.get("type") == "UserInputRequestedEvent"}
+    asked = asking - acting
     speaking = {i.agent for i in items if i.kind == "said"} - asked
     modelled = {i.agent for i in items if i.kind == "call"}
-    named = (set(PEOPLE) & {i.agent for i in items}) - modelled
+    named = (set(PEOPLE) & {i.agent for i in items}) - acting
     return frozenset((asked | named) if speaking - named or modelled else asked)
 
 

@@ -81,7 +81,8 @@ class _Grouping:
         elif entry.kind == "token_usage_record":
             self._counted(entry, record_at(entry.payload, "usage"))
         elif entry.what == "token_count" and entry.kind == "event_msg":
-            usage = self._counter.usage(entry)
+            is_awaited = self._latest is not None and self._latest.usage is None
+            usage = self._counter.usage(entry, is_awaited)
             if usage and not self._has_records:
                 self._counted(entry, usage)
         else:

@@ -23,11 +23,15 @@ class Counter:
         self._total = total or {}
         self._last: Usage = {}
 
-    def usage(self, entry: Entry) -> Usage | None:
-        """Usage of the call that a `token_count` is news of; `None` where it is no news."""
+    def usage(self, entry: Entry, is_awaited: bool) -> Usage | None:
+        """Usage of the call that a `token_count` is news of; `None` where it is no news.
+
+        `is_awaited` says that a call was sampled since the last count: without a total, the same
+        numbers are then those of that call.
+        """
         total = record_at(entry.payload, "info", "total_token_usage")
         last = record_at(entry.payload, "info", "last_token_usage")
-        is_news = self._grew(total) if total else last != self._last
+        is_news = self._grew(total) if total else is_awaited or last != self._last
         self._total, self._last = total or self._total, last or self._last
         return last if last and is_news else None
 

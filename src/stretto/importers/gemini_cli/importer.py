@@ -62,12 +62,20 @@ def _companions(files: Sequence[Path]) -> list[Path]:
         header = _header(file)
         name = text_at(header, "sessionId")
         if name is not None and "/" not in name and ".." not in name:
-            found |= dict.fromkeys(sorted((file.parent / name).glob("*.json*")))
+            found |= dict.fromkeys(_matching(file.parent / name, "*.json*"))
         if value_at(header, "kind") == "subagent":
             short = file.parent.name[:8]
-            found |= dict.fromkeys(sorted(file.parent.glob("*.json*")))
-            found |= dict.fromkeys(sorted(file.parent.parent.glob(f"*{short}*.json*")))
+            found |= dict.fromkeys(_matching(file.parent, "*.json*"))
+            found |= dict.fromkeys(_matching(file.parent.parent, f"*{short}*.json*"))
     return [file for file in found if file.is_file()]
+
+
+def _matching(folder: Path, pattern: str) -> list[Path]:
+    """None of a folder that cannot be: the name of a session may be too long for one."""
+    try:
+        return sorted(folder.glob(pattern))
+    except (OSError, ValueError):
+        return []
 
 
 def _header(file: Path) -> object:

@@ -32,6 +32,8 @@ class Lane:
         self.skipped: Counter[str] = Counter()
         self.role: str | None = None
         self.models: dict[str, None] = {}
+        self._model: str | None = None
+        """Of the answer, or what was asked for."""
         self.prompt: str | None = None
         self._turns: list[tuple[float, int]] = []
         self._file = ""
@@ -78,7 +80,7 @@ class Lane:
             outcome.source,
             to=self.ids[run.caller],
             content=self.loom.store(outcome.text),
-            attrs=known(call_id=text_at(run.part, "callID")),
+            attrs=known(call_id=text_at(run.part, "callID"), total_duration_ms=_run_ms(run)),
         )
         self.loom.link(self.strand.latest, run.back, "return")
 
@@ -100,6 +102,8 @@ class Lane:
             self.strand.hear(run.back, "return", "recorded")
 
     def _user(self, message: Message) -> None:
+        info = message.info
+        self._model = text_at(info, "modelID") or text_at(info, "model", "modelID")
         texts = [p for p in message.parts if p.get("type") == "text" and not is_made(p)]
         text = "\n\n".join(filter(None, (text_at(part, "text") for part in texts)))
         others = [part for part in message.parts if part.get("type") in _ATTACHED]
@@ -127,9 +131,9 @@ class Lane:
     def _assistant(self, message: Message, is_last: bool) -> None:
         info = message.info
         self.role = self.role or text_at(info, "agent") or text_at(info, "mode")
-        model = text_at(info, "modelID")
-        if model is not None:
-            self.models.setdefault(model)
+        self._model = text_at(info, "modelID") or self._model
+        if self._model is not None:
+            self.models.setdefault(self._model)
         steps = _steps(message)
         start = time_of(info, "time", "created")
         for number, parts in enumerate(steps):
@@ -163,7 +167,7 @@ class Lane:
                 thinking=self.loom.store(_said(parts, "reasoning")),
                 reasoning_tokens=count_at(finish, "tokens", "reasoning"),
                 stop_reason=text_at(finish, "reason") or text_at(info, "finish"),
-                model=text_at(info, "modelID") if len(self.models) > 1 else None,
+                model=self._model if len(self.models) > 1 else None,
                 agent=text_at(info, "agent") if text_at(info, "agent") != self.role else None,
                 summary=flag_at(info, "summary") or None,
                 error=text_at(info, "error", "data", "message") or text_at(info, "error", "name"),
@@ -236,6 +240,15 @@ _TOLD = ("text", "reasoning", "tool", "step-start", "step-finish")
 
 _ATTACHED = ("subtask", "agent", "file")
 """Types of parts that a person adds to what is typed."""
+
+
+def _run_ms(run: Run) -> float | None:
+    """How long a run took that its call waited for."""
+    start = time_of(run.part, "state", "time", "start")
+    end = run.outcome.time if run.outcome is not None else None
+    if run.in_background or start is None or end is None or end < start:
+        return None
+    return (end - start).total_seconds() * 1000
 
 
 def _steps(message: Message) -> list[list[Part]]:

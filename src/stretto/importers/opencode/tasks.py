@@ -8,6 +8,7 @@ text that the harness writes to the caller: `<task id=… state="completed"><tas
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from math import inf
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -75,17 +76,18 @@ class Tasks:
         self._by_part[id(part)] = run
 
     def _end(self, session: Session, message: Message, part: Part) -> None:
-        """A notice ends the latest run of its session; what was asked before, it answers too."""
+        """A notice ends the oldest run of its session that has no end yet."""
         text = text_at(part, "text") or ""
         notice = _NOTICE.match(text)
         runs = self.runs.get(notice[1], []) if notice is not None else []
-        launched = [run for run in runs if run.in_background and run.caller == session.id]
-        if notice is None or not launched or launched[-1].outcome is not None:
+        launched = (run for run in runs if run.in_background and run.caller == session.id)
+        run = next((run for run in launched if run.outcome is None), None)
+        if notice is None or run is None:
             return
         time = time_of(message.info, "time", "created")
         source = Source(session.file, message.number)
-        launched[-1].outcome = Outcome(time, _inside(text), source, notice[2] == "error")
-        self._by_notice[id(part)] = launched[-1]
+        run.outcome = Outcome(time, _inside(text), source, notice[2] == "error")
+        self._by_notice[id(part)] = run
 
     def of(self, part: Part) -> Run | None:
         """The run that a part is the call of."""
@@ -96,9 +98,10 @@ class Tasks:
         return self._by_notice.get(id(part))
 
     def returned(self, child: str) -> list[Run]:
-        """The runs of a session that brought a result."""
+        """The runs of a session that brought a result, in the order of their ends."""
         runs = self.runs.get(child, [])
-        return [run for run in runs if run.outcome is not None and not run.outcome.failed]
+        done = [run for run in runs if run.outcome is not None and not run.outcome.failed]
+        return sorted(done, key=_end_of)
 
     def first(self, child: str) -> Run | None:
         """The run that spawned a session."""
@@ -134,6 +137,11 @@ def _is_launch(part: Part) -> bool:
     """Whether a call was answered before its sub-agent was done."""
     said = value_at(part, "state", "metadata", "background") is True
     return said or _LAUNCHED.match(text_at(part, "state", "output") or "") is not None
+
+
+def _end_of(run: Run) -> float:
+    end = run.outcome.time if run.outcome is not None else None
+    return inf if end is None else end.timestamp()
 
 
 def _outcome(part: Part, source: Source) -> Outcome | None:
