@@ -138,6 +138,10 @@ def test_thinking_that_an_import_kept_as_a_text_is_written_too():
     assert step["reasoning_content"] == "Hmm."
 
 
+def results(trajectory, step=0):
+    return trajectory["steps"][step]["observation"]["results"]
+
+
 def changed(document, how):
     """An export in which somebody changed something."""
     how(document)
@@ -154,6 +158,14 @@ def changed(document, how):
         lambda it: it["extra"].pop("counts"),
         lambda it: it["extra"]["edges"][0].update(src="nobody"),
         lambda it: it["agent"].pop("extra"),
+        lambda it: it["extra"]["edges"].pop(),
+        lambda it: it["extra"]["edges"].append(it["extra"]["edges"][0]),
+        lambda it: it["final_metrics"]["extra"]["scores"].pop(),
+        lambda it: results(it).append({"content": "more"}),
+        lambda it: results(it).append({"source_call_id": "0#2", "content": "more"}),
+        lambda it: results(it)[0].update(source_call_id="0#2"),
+        lambda it: results(it).pop(),
+        lambda it: results(it["subagent_trajectories"][0], 1).append({"source_call_id": "0/0#0"}),
     ],
 )
 def test_what_was_changed_is_not_taken_for_what_was_written(how):

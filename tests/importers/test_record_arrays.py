@@ -1,6 +1,7 @@
 """Records in a JSON array (`jq -s`, `--output-format json`) are read as the lines they would be."""
 
 import json
+from time import process_time
 
 import pytest
 
@@ -8,6 +9,7 @@ from stretto import store
 from stretto.errors import StrettoError
 from stretto.importers import detect, import_paths
 from stretto.importers.conformance import check_importer
+from stretto.importers.kit.arrays import unrolled
 
 from . import rollouts
 from .transcripts import DATA, PARENT, REAL, child, side, write
@@ -27,6 +29,7 @@ FORMED = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 
 
 def array(path, records, form=FORMS["pretty"]):
+    path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(list(records), **form))
     return path
 
@@ -69,15 +72,52 @@ def test_an_array_that_is_cut_yields_its_whole_records(tmp_path, format, records
 
 
 @BOTH
-def test_a_damaged_array_is_recognised_by_what_stands_before(tmp_path, format, records):
-    items = [json.dumps(each) for each in records]
-    items[2] = items[2].removeprefix("{")
+@FORMED
+@pytest.mark.parametrize("damage", ["first brace", "last brace", "a colon", "a quote", "its end"])
+def test_a_damaged_item_costs_only_itself(tmp_path, format, records, form, damage):
+    """What stands behind it is read, and it is one loss, whatever objects it holds."""
+    harm = {
+        "first brace": lambda item: item.removeprefix("{"),
+        "last brace": lambda item: item.removesuffix("}"),
+        "a colon": lambda item: item.replace('":', '"', 1),
+        "a quote": lambda item: item.replace('"', "", 1),
+        "its end": lambda item: item[: item.index("parts")] + "}",
+    }[damage]
+    parts = [{"a": 1}, {"type": "user"}, {"b": [{"c": 1}, {}]}]
+    holder = {"x": 1, "parts": parts, "y": {"z": '"}, {"'}}
+    items = [json.dumps(each, **form) for each in records]
+    items.insert(2, harm(json.dumps(holder, **form)))
     path = tmp_path / "s.json"
     path.write_text(f"[{', '.join(items)}]")
     assert detect(path) == format
     (report,) = import_paths([path]).report
-    assert report.records == 2
-    assert f"{path}:3" in [each.where for each in report.warnings]
+    assert (report.records, losses(report)) == (len(records), [f"{path}:3"])
+    assert traces(path) == traces(array(tmp_path / "t" / "s.json", records))
+
+
+def losses(report):
+    said = ("left out", "not JSON")
+    return [each.where for each in report.warnings if any(what in each.what for what in said)]
+
+
+@BOTH
+def test_several_damaged_items_are_several_losses(tmp_path, format, records):
+    items = [json.dumps(each) for each in records]
+    items[3:3] = ["{x}", items[0], '{"y": }', '{"z" 1}']
+    path = tmp_path / "s.json"
+    path.write_text(f"[{', '.join(items)}, oops]\n")
+    (report,) = import_paths([path], format).report
+    assert report.records == len(records) + 1
+    places = [each.where for each in report.warnings]
+    assert places == [f"{path}:{number}" for number in (4, 6, 7, len(items) + 1)]
+
+
+def test_damage_is_passed_in_linear_time():
+    """Each gap is tried once: quadratic, half a megabyte takes minutes."""
+    began = process_time()
+    for bad in (b'{"a":[},', b'{"a"},', b'{"a":1},"', b'{"a":"'):
+        unrolled(b'[{"a":1},' + bad * (500_000 // len(bad)))
+    assert process_time() - began < 4
 
 
 @BOTH

@@ -7,6 +7,8 @@
 | a step, a call, a result | the event that it was made of, its place among the events |
 | a step that no event made | what it is for |
 
+The result of a spawn has none: what came back is an event of the agent that was spawned.
+
 An event's text is the message, the arguments or the result beside it.
 """
 
@@ -27,11 +29,13 @@ class _Extra(Struct):
 
 
 class _Call(Struct):
+    tool_call_id: str
     arguments: dict[str, Any]
     extra: _Extra
 
 
 class _Result(Struct):
+    source_call_id: str | None = None
     content: str | None = None
     extra: _Extra | None = None
 
@@ -91,12 +95,26 @@ def from_stretto_extra(document: Any) -> Trace | None:
     except (msgspec.ValidationError, RecursionError):
         return None
     whole = counts(trace) == found.extra.counts
-    return trace if whole and not any(problems(trace)) else None
+    own = all(_is_ours(step) for each in _trajectories(found) for step in each.steps)
+    return trace if whole and own and not any(problems(trace)) else None
 
 
 def counts(trace: Trace) -> dict[str, int]:
     """How many of each there are: what shows that some are missing."""
-    return {name: len(getattr(trace, name)) for name in ("agents", "events", "contents")}
+    parts = ("agents", "events", "edges", "scores", "contents")
+    return {name: len(getattr(trace, name)) for name in parts}
+
+
+def _is_ours(step: _Step) -> bool:
+    """Whether no result was added or is gone: but for one a spawn, each carries an event."""
+    events = ((call.tool_call_id, call.extra.stretto) for call in step.tool_calls)
+    spawns = [
+        name
+        for name, event in events
+        if isinstance(event, Event) and event.kind == "spawn" and event.to is not None
+    ]
+    bare = [each.source_call_id for each in step.observation.results if each.extra is None]
+    return bare == spawns
 
 
 def known_texts(document: Any, trace: Trace) -> dict[str, str]:

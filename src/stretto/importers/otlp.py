@@ -21,7 +21,7 @@ from stretto.importers.kit.report import Imported, Likeness, Notice
 from stretto.importers.spans.conventions import spans_of
 from stretto.importers.spans.documents import whole_ones
 from stretto.importers.spans.importing import About, Read, by_trace, import_spans
-from stretto.importers.spans.loose import documents_in, loose_spans
+from stretto.importers.spans.loose import begins_list, documents_in, loose_spans
 from stretto.importers.spans.records import Record
 from stretto.importers.spans.wire import attributes_of, record_of, resource_of, scope_of
 from stretto.trace import Trace
@@ -84,7 +84,7 @@ def _requests(file: Path) -> Lines:
     """What holds spans: a line each, objects over many lines each, one document, or its items."""
     data, name = read_bytes(file), str(file)
     first = data.split(b"\n", 1)[0].strip()
-    if first not in (b"{", b"") and not _begins_list(first):
+    if first not in (b"{", b"") and not begins_list(first):
         lines = _lines(data, name)
         if lines is not None:
             return lines
@@ -99,11 +99,6 @@ def _requests(file: Path) -> Lines:
     if not any(map(_holds_spans, found)):
         raise StrettoError("holds no span", name, '"resourceSpans", or spans with ids, is expected')
     return Lines(tuple(Line(1, value) for value in found), document.warnings)
-
-
-def _begins_list(line: bytes) -> bool:
-    """Whether a line begins a list, rather than being one of a log with a time in brackets."""
-    return line.startswith(b"[") and line[1:].lstrip()[:1] in (b"", b"{", b"]")
 
 
 def _holds_spans(value: Any) -> bool:
@@ -139,7 +134,8 @@ def _lines(data: bytes, name: str) -> Lines | None:
 def _drop_partial(found: list[dict[str, Any]]) -> None:
     """Take the last span out of what was cut, where it shows that it is not whole."""
     scopes = [scope for part in _parts(found[-1])[-1:] for scope in _scopes(part)]
-    traces = [each for each in list_at(found[-1], "data") if isinstance(each, dict)]
+    data = list_at(found[-1], "data") or [found[-1].get("data")]
+    traces = [each for each in data if isinstance(each, dict)]
     holder = (scopes or traces or found)[-1]
     if "spans" in holder:
         spans = [span for span in list_at(holder, "spans") if isinstance(span, dict)]

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from stretto.files import read_bytes
 from stretto.importers.kit.fields import known
+from stretto.importers.kit.loom import Source
 from stretto.importers.kit.report import FileReport, Imported, Notice, report_of
 from stretto.importers.spans.autogen import with_messages
 from stretto.importers.spans.orphans import with_parents
@@ -19,6 +20,9 @@ from stretto.importers.spans.team import Run, Team
 from stretto.importers.spans.unrecorded import with_calls
 from stretto.importers.spans.weave import Weaver
 from stretto.trace import Agent, Trace
+
+LOOP = "its parents lead back to it: read as a span without a parent"
+"""Said of a span whose parent is wrong."""
 
 _TRACE_ID = re.compile(rb'"(?:context\.)?trace_?[iI][dD]"\s*:\s*"([^"\\]{1,200})"')
 
@@ -89,6 +93,8 @@ class _Made(Struct, frozen=True):
     trace: Trace
     file: str
     skipped: dict[str, Counter[str]]
+    looped: tuple[Source, ...]
+    """Spans whose parents lead back to them."""
 
 
 def _report(file: str, part: Read, made: Sequence[_Made], duplicates: int) -> FileReport:
@@ -96,13 +102,15 @@ def _report(file: str, part: Read, made: Sequence[_Made], duplicates: int) -> Fi
     for each in made:
         skipped.update(each.skipped.get(file, Counter()))
     traces = [*part.traces, *(each.trace for each in made if each.file == file)]
+    places = sorted(at.line for each in made for at in each.looped if at.file == file)
+    loops = (Notice(f"{file}:{line}", LOOP) for line in places)
     return report_of(
         file,
         traces,
         records=part.records,
         skipped=dict(skipped),
         duplicates=duplicates,
-        warnings=part.warnings,
+        warnings=(*part.warnings, *loops),
     )
 
 
@@ -126,7 +134,8 @@ def _trace(spans: Sequence[Span], about: dict[str, About], format: str) -> _Made
         system=said.system,
         attrs=attrs | storable(said.attrs),
     )
-    return _Made(trace, first.source.file, _skipped(weaver.team))
+    looped = tuple(weaver.team.spans[name].source for name in weaver.team.looped)
+    return _Made(trace, first.source.file, _skipped(weaver.team), looped)
 
 
 def _is_root(span: Span) -> bool:
@@ -143,9 +152,10 @@ def _skipped(team: Team) -> dict[str, Counter[str]]:
     used = {run.span.id for run in team.runs}
     found: dict[str, Counter[str]] = {}
     for span in team.spans.values():
-        label = "nested turn" if span.id in team.nested_turns else span.label or span.kind
-        idle = span.kind in ("step", "create", "agent") or span.id in team.nested_turns
-        if idle and span.id not in used:
+        is_nested = span.id in team.nested_turns
+        label = "nested turn" if is_nested else span.label or span.kind
+        is_idle = span.kind in ("step", "create", "agent") and span.id not in used
+        if is_nested or is_idle:
             found.setdefault(span.source.file, Counter())[label] += 1
     return found
 

@@ -2,18 +2,23 @@
 
 Times are microseconds; a parent and links are references; attributes, status and the scope of a
 span are tags; events are logs; what a service says of itself stands once a trace (`processes`).
+
+In Elasticsearch a process stands in each span, and tags may be fields of an object, with `@` for
+the dots in their names (`plugin/storage/es/spanstore/dbmodel` of Jaeger).
 """
 
 from collections.abc import Iterable
 from typing import Any
 
-from stretto.importers.kit.fields import count_at, list_at, record_at, text_at
+from stretto.importers.kit.fields import count_at, list_at, record_at, text_at, value_at
 from stretto.importers.spans.wire import attributes_of
 
 STATUS = ("otel.status_code", "otel.status_description", "error")
 SCOPE = (("otel.scope.name", "otel.library.name"), ("otel.scope.version", "otel.library.version"))
 _OWN = (*STATUS, *SCOPE[0], *SCOPE[1], "span.kind", "internal.span.format")
 """Tags that Jaeger's translation of OTLP adds to the attributes."""
+_DIGITS = 20
+"""So many a 64-bit number does not have."""
 
 
 def is_jaeger(raw: dict[str, Any]) -> bool:
@@ -29,9 +34,9 @@ def from_jaeger(raw: dict[str, Any], processes: dict[str, Any]) -> dict[str, Any
         raw: The span.
         processes: Those of its trace, by their key.
     """
-    tags = _tags(raw, "tags")
+    tags = _all_tags(raw)
     parent, links = _references(raw)
-    begin, length = count_at(raw, "startTime"), count_at(raw, "duration")
+    begin, length = _micros(raw, "startTime"), _micros(raw, "duration")
     process = record_at(raw, "process") or record_at(processes, text_at(raw, "processID") or "")
     return {
         "traceId": raw["traceID"],
@@ -49,12 +54,21 @@ def from_jaeger(raw: dict[str, Any], processes: dict[str, Any]) -> dict[str, Any
     }
 
 
+def _all_tags(raw: dict[str, Any]) -> dict[str, Any]:
+    """The tags of a span or a process, those that are fields of an object too."""
+    fields = record_at(raw, "tag").items()
+    return {name.replace("@", "."): value for name, value in fields} | _tags(raw, "tags")
+
+
 def _tags(raw: Any, name: str) -> dict[str, Any]:
     return attributes_of({"attributes": list_at(raw, name)})
 
 
 def _references(raw: dict[str, Any]) -> tuple[str | None, list[dict[str, Any]]]:
-    """The first parent of the same trace, and all other spans that are referred to, as links."""
+    """The first parent of the same trace, and all other spans that are referred to, as links.
+
+    Before there were references, a parent had a field of its own.
+    """
     parent: str | None = None
     links: list[dict[str, Any]] = []
     for each in list_at(raw, "references"):
@@ -64,7 +78,14 @@ def _references(raw: dict[str, Any]) -> tuple[str | None, list[dict[str, Any]]]:
             parent = span
         else:
             links.append({"traceId": trace, "spanId": span})
-    return parent, links
+    return parent or text_at(raw, "parentSpanID"), links
+
+
+def _micros(raw: Any, name: str) -> int | None:
+    """A time or a duration; some stores keep it as a text."""
+    value = value_at(raw, name)
+    is_text = isinstance(value, str) and value.isdecimal() and len(value) < _DIGITS
+    return count_at([int(value) if is_text else value], 0)
 
 
 def _nanos(micros: int | None) -> int | None:
@@ -74,8 +95,8 @@ def _nanos(micros: int | None) -> int | None:
 def _event(log: Any) -> dict[str, Any]:
     """An event; Jaeger keeps its name as one more field."""
     fields = _tags(log, "fields")
-    name = fields.pop("event", fields.pop("message", ""))
-    time = _nanos(count_at(log, "timestamp"))
+    name = fields.pop("event", None) or fields.pop("message", "")
+    time = _nanos(_micros(log, "timestamp"))
     return {"name": name, "timeUnixNano": time, "attributes": fields}
 
 
@@ -90,4 +111,4 @@ def _first(tags: dict[str, Any], names: Iterable[str]) -> Any:
 
 def _said_of(process: dict[str, Any]) -> dict[str, Any]:
     service = text_at(process, "serviceName")
-    return ({"service.name": service} if service else {}) | _tags(process, "tags")
+    return ({"service.name": service} if service else {}) | _all_tags(process)

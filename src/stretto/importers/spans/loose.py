@@ -4,6 +4,8 @@
 |---|---|---|
 | exporters of SDKs | one after the other, a line each, or a list | ids in a context |
 | Jaeger | `data[].spans`, or `spans` of one trace | `spanID`, `operationName` |
+| Elasticsearch | `_source` of a line each, or of `hits.hits[]` | as Jaeger's |
+| MLflow | `data.spans` | as the others |
 | others | `spans`, a line each, or a list | ids of trace and span, a name, a time or attributes |
 
 Spans may hold spans (`child_spans`), and leave the id of the trace to what holds them.
@@ -14,18 +16,18 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from stretto.importers.kit.fields import known, list_at, record_at, text_at
+from stretto.importers.kit.fields import known, record_at, text_at
 from stretto.importers.kit.reading import Line, Lines, line_of
 from stretto.importers.kit.report import Notice
 from stretto.importers.spans.jaeger import from_jaeger, is_jaeger
 from stretto.importers.spans.messages import decoded
 from stretto.importers.spans.wire import ids_of, parent_of
 
-HOLDERS = ("spans", "data", "child_spans")
+HOLDERS = ("spans", "data", "child_spans", "hits", "_source")
 _TRACE_IDS = ("trace_id", "traceId", "traceID")
 _SIGNS = ("attributes", "span_attributes", "start_time", "startTime", "startTimeUnixNano")
-_BLOCK = re.compile(rb"^\{[ \t\r]*\n.*?^\}[ \t\r]*$", re.MULTILINE | re.DOTALL)
-_OPEN = re.compile(rb"^\{[ \t\r]*$", re.MULTILINE)
+_BRACE = re.compile(rb"^[{}][ \t\r]*$", re.MULTILINE)
+_LIST = re.compile(rb"\s*\[[ \t\r]*(?:[{\]\n]|\Z)")
 
 
 def loose_spans(value: Any) -> Iterator[dict[str, Any]]:
@@ -41,7 +43,7 @@ def loose_spans(value: Any) -> Iterator[dict[str, Any]]:
                 yield span
             above = _inherited(each, above, span)
             processes = record_at(each, "processes") or processes
-            inner = (list_at(each, name) for name in reversed(HOLDERS))
+            inner = (each.get(name) for name in reversed(HOLDERS))
             waiting.extendleft((items, above, processes) for items in inner if items)
 
 
@@ -76,28 +78,48 @@ def _inherited(
     return {"trace_id": trace, "parent_span_id": parent}
 
 
+def begins_list(data: bytes) -> bool:
+    """Whether a list begins, rather than a line of a log with a time in brackets."""
+    return _LIST.match(data) is not None
+
+
 def documents_in(data: bytes, name: str, fits: Callable[[Any], bool]) -> Lines | None:
     """The objects that stand one after the other over many lines, among lines of any other kind.
 
     So a console exporter writes them. `None` where none fits, or all are parts of one document.
     """
+    if begins_list(data):
+        return None
     records: list[Line] = []
     warnings: list[Notice] = []
+    blocks, torn = _blocks(data)
     number, seen = 1, 0
-    for block in _BLOCK.finditer(data):
-        number, seen = number + data.count(b"\n", seen, block.start()), block.start()
-        value = _decoded(block[0])
+    for block in blocks:
+        number, seen = number + data.count(b"\n", seen, block.start), block.start
+        value = _decoded(data[block])
         if value is not None:
             records.append(Line(number, value))
         else:
             warnings.append(Notice(f"{name}:{number}", "is no whole record: left out"))
     if not any(fits(line.value) for line in records) or (warnings and _decoded(data) is not None):
         return None
-    torn = _OPEN.search(data, data.rfind(b"\n}"))
     if torn is not None:
-        where = f"{name}:{line_of(data, torn.start())}"
+        where = f"{name}:{line_of(data, torn)}"
         warnings.append(Notice(where, "the last record is cut: left out"))
     return Lines(tuple(records), tuple(warnings))
+
+
+def _blocks(data: bytes) -> tuple[list[slice], int | None]:
+    """From each line that is an opening brace to the next closing one, and where one stays open."""
+    found: list[slice] = []
+    begin: int | None = None
+    for brace in _BRACE.finditer(data):
+        if begin is None and brace[0].startswith(b"{"):
+            begin = brace.start()
+        elif begin is not None and brace[0].startswith(b"}"):
+            found.append(slice(begin, brace.end()))
+            begin = None
+    return found, begin
 
 
 def _decoded(data: bytes) -> dict[str, Any] | None:

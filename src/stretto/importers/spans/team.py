@@ -14,6 +14,7 @@ has no agent spans), and at a model call that a tool makes (an agent without a n
 import re
 from collections import deque
 from collections.abc import Iterator, Sequence
+from itertools import dropwhile
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -58,7 +59,7 @@ class Team:
     def __init__(self, spans: Sequence[Span]) -> None:
         """`spans` are those of one run in order of time."""
         self.spans = {span.id: span for span in spans}
-        self.above = _parents(spans)
+        self.above, self.looped = _parents(spans)
         self.children: dict[str | None, list[Span]] = {}
         for span in self.spans.values():
             self.children.setdefault(self.above[span.id], []).append(span)
@@ -222,11 +223,15 @@ def _differ(one: tuple[str | None, str | None], other: tuple[str | None, str | N
     return False
 
 
-def _parents(spans: Sequence[Span]) -> dict[str, str | None]:
-    """The parent of every span that is there; a loop of parents is cut where it is met."""
+def _parents(spans: Sequence[Span]) -> tuple[dict[str, str | None], list[str]]:
+    """The parent of every span that is there, and spans whose parents lead back to them.
+
+    Which link of such a loop is wrong is not known, so none of its spans has a parent.
+    """
     known = {span.id: span.parent for span in spans}
     above = {name: parent if parent in known else None for name, parent in known.items()}
     done: set[str] = set()
+    looped: list[str] = []
     for name in above:
         path: dict[str, None] = {}
         step: str | None = name
@@ -234,9 +239,9 @@ def _parents(spans: Sequence[Span]) -> dict[str, str | None]:
             path[step] = None
             step = above[step]
         if step is not None and step in path:
-            above[step] = None
+            looped += dropwhile(step.__ne__, path)
         done.update(path)
-    return above
+    return above | dict.fromkeys(looped), looped
 
 
 def _nested_turns(children: dict[str | None, list[Span]]) -> dict[str, Span | None]:

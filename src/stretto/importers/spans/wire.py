@@ -15,6 +15,7 @@ from typing import Any
 
 from stretto.importers.kit.fields import list_at, record_at, text_at, value_at
 from stretto.importers.kit.loom import Source
+from stretto.importers.spans.mlflow import with_plain_names
 from stretto.importers.spans.records import Moment, Record, flat
 from stretto.importers.spans.span import LATEST, NANO, nanos_of
 
@@ -32,8 +33,8 @@ _SCALARS = ("stringValue", "string_value", "boolValue", "bool_value", "bytesValu
 _INTEGERS = ("intValue", "int_value")
 _DOUBLES = ("doubleValue", "double_value")
 _BASE64 = (12, 24)
-_HEX = (16, 32)
-"""Lengths of the ids of spans and traces."""
+_HEX = re.compile(r"(?:[0-9a-fA-F]{16}){1,2}")
+"""The ids of spans and traces."""
 _DEPTH = 40
 _ERRORS = (2, "2", "STATUS_CODE_ERROR", "ERROR", "Error")
 _DURATION = re.compile(
@@ -62,7 +63,7 @@ def record_of(
         links=tuple(link for link in links if link is not None),
         start=start,
         end=_time(raw, _ENDS) or _end(raw, start),
-        attributes=attributes_of(raw),
+        attributes=with_plain_names(attributes_of(raw)),
         moments=tuple(_moment(each) for each in list_at(raw, "events")),
         error=_error(raw),
         scope=scope,
@@ -111,7 +112,7 @@ def _identity(raw: Any, *names: str) -> str | None:
         return None
     found = found.removeprefix("0x")
     if len(found) not in _BASE64 or not found.endswith("="):
-        return found.lower() if len(found) in _HEX else found
+        return found.lower() if _HEX.fullmatch(found) else found
     try:
         return b64decode(found, validate=True).hex()
     except ValueError:
