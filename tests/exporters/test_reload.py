@@ -10,7 +10,7 @@ from stretto.loading import load
 from .sample import sample
 
 
-@pytest.mark.parametrize("name", ["atif", "otlp", "survey"])
+@pytest.mark.parametrize("name", ["atif", "otlp", "survey", "verifiers"])
 def test_it_is_read_again(tmp_path, capsys, name):
     trace = sample()
     (path,) = write(export([trace], name), tmp_path / "out.json")

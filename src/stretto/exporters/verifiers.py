@@ -12,13 +12,18 @@ semantic parent of the turn that reads it:
 | a `temporal` edge | `continuation` |
 | any other edge between turns | its own label |
 
-Agents that nobody spawned are traces of their own, unless edges run between them. A trace that came
-from verifiers gets its messages, links and tokens back as they were.
+A `delegate` to an agent that nobody spawned is an `agent_message`, for a `subagent_call` would be a
+spawn to verifiers. Agents that nobody spawned are traces of their own, unless edges run between
+them. A trace that came from verifiers gets its messages, links and tokens back as they were.
+
+What verifiers has no words for stands in `info.stretto` of the first trace (see
+`verifiers_restore`), so that nothing is lost. Turns that it cannot train on, for the tokens of the
+prompt are unknown, are counted.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -26,6 +31,7 @@ from msgspec import Struct
 from stretto.exporters.output import Output
 from stretto.exporters.remainder import thought_of
 from stretto.exporters.timing import NANO, epoch
+from stretto.exporters.verifiers_restore import remainder
 from stretto.trace import Agent, Event, Score, Trace
 
 SUFFIX = ".traces.jsonl"
@@ -39,28 +45,29 @@ LINK = {
 }
 """Kinds of events between two turns, and the label of the link that they become."""
 ROLE = {"human": "user", "user": "user", "system": "system", "tool_result": "tool"}
+UNPROMPTED = "turns with sampled tokens, but without those of the prompt"
 _LABEL = re.compile(r"[A-Za-z][A-Za-z0-9._:-]{0,127}")
 
 Json = dict[str, Any]
+T = TypeVar("T")
 
 
 def export(traces: Sequence[Trace]) -> Output:
     """One episode a line."""
     left_out: dict[str, int] = {}
     lines = [msgspec.json.encode(_episode(trace, left_out)) for trace in traces]
-    found = {what: count for what, count in left_out.items() if count}
-    return Output({"": b"\n".join(lines) + b"\n"}, found)
+    return Output({"": b"\n".join(lines) + b"\n"}, left_out)
 
 
 def _episode(trace: Trace, left_out: dict[str, int]) -> Json:
     families = _families(trace)
-    task = {"type": "Task", "data": {"id": trace.task}, "key": trace.task}
+    task: Json = {"type": "Task", "data": {"id": trace.task}, "key": trace.task}
     group = trace.attrs.get("group")
     made = [
         _Conversation(trace, members, len(families) == 1, left_out).made(task)
         for members in families
     ]
-    return {
+    episode: Json = {
         "id": trace.id,
         "env": {"id": str(trace.attrs.get("env") or "")},
         "task": task,
@@ -69,6 +76,12 @@ def _episode(trace: Trace, left_out: dict[str, int]) -> Json:
         "errors": _errors(trace.attrs.get("error")),
         "traces": made,
     }
+    held = {"stretto": remainder(trace, episode)}
+    if made:
+        made[0]["info"] = held
+    else:
+        episode["task"] = task | {"data": {"id": trace.task, **held}}
+    return episode
 
 
 def _errors(error: Any) -> list[Json]:
@@ -97,6 +110,13 @@ def _families(trace: Trace) -> list[list[Agent]]:
     return list(families.values())
 
 
+class _Link(Struct):
+    """A semantic parent, as an import keeps it."""
+
+    node: int
+    type: str
+
+
 class _Node(Struct):
     """A message, and the event that it comes from."""
 
@@ -114,8 +134,8 @@ class _Conversation:
         self.members = members
         self.is_only = is_only
         self.left_out = left_out
-        names = {agent.id for agent in members}
-        self.events = [event for event in trace.events if event.agent in names]
+        self.models = {agent.id: agent.model for agent in members}
+        self.events = [event for event in trace.events if event.agent in self.models]
         self.by_id = {event.id: event for event in self.events}
         self.causes: dict[str, list[tuple[str, str]]] = {}
         self.effects: dict[str, list[str]] = {}
@@ -130,13 +150,19 @@ class _Conversation:
         self.nodes: list[_Node] = []
         self.place: dict[str, int] = {}
         """Turns to their nodes."""
+        self.doer: dict[str, int | None] = {}
+        """Events to the nodes of the turns that did them."""
+        spawns = [event for event in self.events if event.kind == "spawn"]
+        self.born = {event.to for event in spawns}
+        self.asked = {(e.agent, e.to): e.attrs.get("tool_call_id") for e in reversed(spawns)}
+        """The tool call with which an agent first spawned another."""
 
     def made(self, task: Json) -> Json:
         """The trace."""
-        native = [event for event in self.events if "node" in event.attrs]
-        is_native = self.trace.attrs.get("format") == "verifiers" and bool(native)
-        if is_native:
-            self._restore(sorted(native, key=lambda event: event.attrs["node"]))
+        stood = {event.id: _kept(event.attrs, "node", int, -1) for event in self.events}
+        native = [event for event in self.events if stood[event.id] >= 0]
+        if self.trace.attrs.get("format") == "verifiers" and native:
+            self._restore(sorted(native, key=lambda event: stood[event.id]))
         else:
             for event in self.events:
                 self._add(event)
@@ -167,13 +193,13 @@ class _Conversation:
         """Messages as they stood in the trace that was read."""
         index = {event.attrs["node"]: place for place, event in enumerate(events)}
         for event in events:
-            parent = index.get(event.attrs.get("parent"))
+            parent = index.get(_kept(event.attrs, "parent", int, -1))
             record = self._record(event, parent)
-            links = event.attrs.get("semantic_parents", ())
+            links = _kept(event.attrs, "semantic_parents", list[_Link], [])
             record["semantic_parents"] = [
-                {"node": index[link["node"]], "type": link["type"]}
+                {"node": index[link.node], "type": link.type}
                 for link in links
-                if link["node"] in index
+                if link.node in index
             ]
             self._put(event, record, native=True)
 
@@ -182,8 +208,7 @@ class _Conversation:
             self.place[event.id] = len(self.nodes)
             record |= {"sampled": True}
             record |= _tokens(event) if native else self._laid_out(event, record)
-        elif native and "token_ids" in event.attrs:
-            ids = event.attrs["token_ids"]
+        elif native and (ids := _kept(event.attrs, "token_ids", list[int], [])):
             record |= {"token_ids": ids, "mask": [False] * len(ids)}
         if not native:
             self.tips[event.agent] = len(self.nodes)
@@ -195,7 +220,7 @@ class _Conversation:
         if decision is None or not decision.completion_ids:
             return {}
         if not decision.prompt_ids:
-            self._leave_out("turns with sampled tokens, but without those of the prompt", True)
+            self.left_out[UNPROMPTED] = self.left_out.get(UNPROMPTED, 0) + 1
             return {}
         if decision.prompt_ids[: len(before)] != before:
             record.pop("parent", None)
@@ -213,24 +238,17 @@ class _Conversation:
             self._put(event, self._record(event, self.tips.get(event.agent)))
         elif event.kind in LINK:
             self._received(event)
-        elif event.kind not in ("tool_call", "despawn"):
-            self._leave_out(f"events of kind {event.kind}", True)
 
     def _received(self, event: Event) -> None:
         """What another agent reads: a result where a tool brought it, else words of a user."""
         text = self.trace.text(event.content)
-        if event.to is None or text is None or event.to not in {a.id for a in self.members}:
+        if event.to is None or text is None or event.to not in self.models:
             return
-        call = self._spawned_by(event) if event.kind == "return" else None
+        call = self.asked.get((event.to, event.agent)) if event.kind == "return" else None
         role: Json = {"role": "user"} if call is None else {"role": "tool", "tool_call_id": call}
         record = {"parent": self.tips.get(event.to), "message": {**role, "content": text}}
         self.tips[event.to] = len(self.nodes)
         self.nodes.append(_Node(record, event))
-
-    def _spawned_by(self, event: Event) -> str | None:
-        """The tool call that began the agent which returns."""
-        spawns = (e for e in self.events if e.kind == "spawn" and e.to == event.agent)
-        return next((e.attrs.get("tool_call_id") for e in spawns if e.agent == event.to), None)
 
     def _record(self, event: Event, parent: int | None) -> Json:
         text = self.trace.text(event.content) or ""
@@ -263,6 +281,7 @@ class _Conversation:
 
     def _link(self) -> None:
         """Set the semantic parents of all turns."""
+        self.doer |= self.place
         for name, place in self.place.items():
             links = dict.fromkeys(self._parents_of(name))
             found = [(node, label) for node, label in links if node != place]
@@ -280,25 +299,42 @@ class _Conversation:
         for src, label in self.causes.get(name, ()):
             if src in self.place:
                 known = "continuation" if label == "temporal" else label
-                fits = _LABEL.fullmatch(known) is not None
-                self._leave_out("edges whose label verifiers does not allow", not fits)
-                if fits:
+                if _LABEL.fullmatch(known) is not None:
                     yield self.place[src], known
                 continue
-            kind = self.by_id[src].kind
-            node = self._cause(src)
-            if kind in LINK and node is not None:
-                yield node, LINK[kind]
+            event = self.by_id[src]
+            node = self._cause(src) if event.kind in LINK else None
+            if node is not None:
+                yield node, self._link_of(event)
+
+    def _link_of(self, event: Event) -> str:
+        """The label of what was sent; to call an agent that nobody spawned would be to spawn it."""
+        if event.kind == "delegate" and event.to not in self.born:
+            return LINK["message"]
+        return LINK[event.kind]
 
     def _cause(self, name: str) -> int | None:
-        """The turn that did something."""
-        turns = (self.place.get(src) for src, _ in self.causes.get(name, ()))
-        return next((turn for turn in turns if turn is not None), None)
+        """The turn that did something, where need be by calling a tool or reading its result."""
+        trail: dict[str, None] = {}
+        place: str | None = name
+        while place is not None and place not in self.doer and place not in trail:
+            trail[place] = None
+            place = self._before(place)
+        found = self.doer.get(place) if place is not None else None
+        self.doer |= dict.fromkeys(trail, found)
+        return found
+
+    def _before(self, name: str) -> str | None:
+        """A turn that caused an event; where none did, what its agent did or read before."""
+        causes = [src for src, _ in self.causes.get(name, ())]
+        turns = (src for src in causes if src in self.place)
+        agent = self.by_id[name].agent
+        own = (src for src in causes if self.by_id[src].agent == agent)
+        return next(turns, None) or next(own, None)
 
     def _model_call(self, event: Event) -> Json:
         call: Json = {"node": self.place[event.id]}
-        models = (agent.model for agent in self.members if agent.id == event.agent)
-        model = event.model or next(models, None)
+        model = event.model or self.models[event.agent]
         call |= {"model": model} if model is not None else {}
         if usage := _usage(event):
             call["usage"] = usage
@@ -307,11 +343,10 @@ class _Conversation:
         if event.start is not None and self.base:
             start = self.base + event.start
             call["time"] = {"start": start, "end": start + (event.duration or 0.0)}
-        self._leave_out("times without a date", event.start is not None and not self.base)
         return call
 
     def _rewards(self) -> Iterable[tuple[str, Json]]:
-        weights = self.trace.attrs.get("reward_weights", {})
+        weights = _kept(self.trace.attrs, "reward_weights", dict[str, float], {})
         for score in self._scores():
             if score.kind == "reward":
                 weight = weights.get(score.channel, 1.0)
@@ -324,23 +359,20 @@ class _Conversation:
             if score.event is None and own:
                 yield score
 
-    def _leave_out(self, what: str, is_left: bool) -> None:
-        self.left_out[what] = self.left_out.get(what, 0) + is_left
-
 
 def _tokens(event: Event) -> Json:
     """Token ids of a turn: what the template put before it, then what was sampled."""
     decision = event.decision
-    before = list(event.attrs.get("scaffold_ids", ()))
+    before = _kept(event.attrs, "scaffold_ids", list[int], [])
     if decision is None or not (decision.completion_ids or before):
         return {}
     sampled = list(decision.completion_ids)
-    advantages = event.attrs.get("advantages")
+    advantages = _kept(event.attrs, "advantages", list[float], [])
     return {
         "token_ids": before + sampled,
         "mask": [False] * len(before) + [True] * len(sampled),
         "logprobs": list(decision.completion_logprobs),
-        **({"advantages": advantages} if advantages is not None else {}),
+        **({"advantages": advantages} if advantages else {}),
     }
 
 
@@ -355,3 +387,11 @@ def _usage(event: Event) -> Json:
     }
     optional = {"cached_input_tokens": tokens.cache_read, "cost": event.price}
     return usage | {name: value for name, value in optional.items() if value is not None}
+
+
+def _kept(attrs: Json, name: str, kind: type[T], instead: T) -> T:
+    """What an import of verifiers kept under a name; of other imports it may be anything."""
+    try:
+        return msgspec.convert(attrs.get(name), kind)
+    except msgspec.ValidationError:
+        return instead
