@@ -6,6 +6,7 @@ import pytest
 
 from stretto import store
 from stretto.cli.main import main
+from stretto.trace import Agent
 
 from ..examples import event, trace
 
@@ -49,7 +50,7 @@ def test_loops_are_compared_by_measures_and_agents_and_the_steps_say_why_not(fil
     }
     assert data["agents"] == {"0": [0, 1], "a": [1, 0], "b": [1, 0]}
     assert data["steps"] is None and data["common"] is None and "loop" in data["reason"]
-    assert ["makespan", "2", "5", "3"] in [line.split() for line in said.splitlines()]
+    assert ["makespan", "2", "5", "3", "derived"] in [line.split() for line in said.splitlines()]
     assert ["a", "1", "0"] in [line.split() for line in said.splitlines()]
     assert "steps are not compared" in said and "loop" in said
 
@@ -68,7 +69,7 @@ def test_one_pair_has_no_interval_and_says_so_once(files, capsys):
     data, said = told(files(both, [one("b", 4.0, task="x", seed=1)]), capsys)
     assert data["measures"]["makespan"]["low"] is None
     assert "unknown [1]" in said
-    assert said.count("no interval") == 1
+    assert said.count("[1] fewer than 6 pairs") == 1
 
 
 def test_groups_that_are_not_paired_say_why(files, capsys):
@@ -76,3 +77,23 @@ def test_groups_that_are_not_paired_say_why(files, capsys):
     assert data["paired"] is False and data["measures"]["makespan"]["difference"] == 3.0
     assert f"2 and 2 traces, not paired: {data['reason']}" in said
     assert "2 and 2" in next(line for line in said.splitlines() if line.startswith("makespan"))
+
+
+def test_what_is_missing_from_either_is_a_note(files, capsys, monkeypatch):
+    """The helper of the second left no transcript: what it worked is not known."""
+    monkeypatch.setenv("COLUMNS", "120")
+    hidden = (Agent(id="0"), Agent(id="0/0", parent="0", attrs={"transcript": False}))
+    gone = "in the second: 1 of 2 agents left no transcript"
+    _, said = told(files([one("a", 1.0)], [one("b", 3.0, agents=hidden)]), capsys)
+    work = next(line.split() for line in said.splitlines() if line.startswith("work"))
+    assert work[:5] == ["work", "1", "3", "2", "derived"]
+    assert f"{work[5]} {gone}: a lower bound" in said.splitlines()
+    groups = [
+        [one(f"{side}{seed}", seconds, task="x", seed=seed, **more) for seed in (1, 2)]
+        for side, seconds, more in (("a", 1.0, {}), ("b", 3.0, {"agents": hidden}))
+    ]
+    data, said = told(files(*groups), capsys)
+    known = data["measures"]["work"]
+    assert known["how"] == "derived" and known["no_interval"] == "fewer than 6 pairs"
+    assert known["reason"] == gone.replace("1 of 2 agents", "2 of 2 traces: 1 of 2 agents")
+    assert known["reason"] in said

@@ -130,7 +130,8 @@ def test_of_several_baselines_it_is_that_of_the_same_task_and_seed(tmp_path, cap
     argv = [str(tmp_path / "t.jsonl"), "--baseline", str(tmp_path / "solos.jsonl")]
     found, said = speedups(argv, capsys)
     assert found == [1.0, 2.0, None]
-    assert "1 trace has no baseline" in said and len(said.splitlines()) == 1
+    why = "no baseline is of the same task and seed"
+    assert said.splitlines() == [f"stretto: 1 trace has no baseline in {argv[2]}: {why}"]
 
 
 def test_a_baseline_of_another_task_is_none(tmp_path, capsys):
@@ -138,7 +139,34 @@ def test_a_baseline_of_another_task_is_none(tmp_path, capsys):
     store.write(tmp_path / "solo.jsonl", [alone(task="y")])
     argv = [str(tmp_path / "t.jsonl"), "--baseline", str(tmp_path / "solo.jsonl")]
     found, said = speedups(argv, capsys)
-    assert found == [None] and "no baseline" in said
+    assert found == [None] and "no baseline" in said and "is of another task" in said
+
+
+def test_a_baseline_that_does_not_fit_says_so_in_the_measures(tmp_path, capsys):
+    """Of one seed there are two baselines, of another none."""
+    store.write(tmp_path / "t.jsonl", [team(f"t{seed}", task="x", seed=seed) for seed in (1, 2)])
+    solos = [alone(name, task="x", seed=1) for name in ("s", "s2")]
+    store.write(tmp_path / "solos.jsonl", solos)
+    argv = [str(tmp_path / "t.jsonl"), "--baseline", str(tmp_path / "solos.jsonl")]
+    whys = [f"{what} of the same task and seed" for what in ("2 baselines are", "no baseline is")]
+    assert main(["measure", *argv, "--json"]) == 0
+    out = capsys.readouterr()
+    lines = [json.loads(line) for line in out.out.splitlines()]
+    assert [line["measures"]["turn_overhead"]["reason"] for line in lines] == whys
+    assert [line["measures"]["speedup"]["reason"] for line in lines] == whys
+    assert all(why in said for why, said in zip(whys, out.err.splitlines(), strict=True))
+    table = tmp_path / "m.parquet"
+    assert main(["measure", *argv, "-o", str(table)]) == 0
+    assert capsys.readouterr().err == out.err
+    assert main(["query", "SELECT speedup_reason FROM m", str(table), "--json"]) == 0
+    assert [row["speedup_reason"] for row in objects(capsys)] == whys
+
+
+@pytest.mark.parametrize("asked", [["--by", "agent"], ["--path"]])
+def test_a_baseline_is_not_ignored_where_it_says_nothing(tmp_path, file, asked, capsys):
+    store.write(tmp_path / "solo.jsonl", [alone()])
+    argv = ["measure", str(file), "--baseline", str(tmp_path / "solo.jsonl"), *asked]
+    assert "leave it out, or --by and --path" in fails_in_one_line(argv, capsys)
 
 
 def test_a_table_has_the_baseline_too(tmp_path, file, capsys):

@@ -27,7 +27,7 @@ def table(path: Path, **columns) -> Path:
         ("a b-c.parquet", "a_b_c"),
         ("2026-11-29.parquet", "t_2026_11_29"),
         ("table.parquet", "t_table"),
-        ("order.parquet", "order"),  # no trouble where a table stands
+        ("order.parquet", "t_order"),
         ("null.parquet", "t_null"),
         ("Läufe.parquet", "Läufe"),
         ("x².parquet", "x_"),
@@ -39,6 +39,53 @@ def test_a_table_has_a_name_that_sql_takes(tmp_path, file, name):
     assert table_name(path) == name
     sql = f"SELECT {name}.makespan FROM {name} WHERE makespan > 0"
     assert run_sql(sql, [path]) == (["makespan"], [(1.0,)])
+
+
+WORDS = (
+    *("where", "group", "having", "order", "limit", "offset", "fetch", "union", "except"),
+    *("intersect", "select", "with", "values", "end", "any", "explain", "cluster", "distribute"),
+    *("sort", "returning", "into", "left", "natural", "window", "sample", "first", "date"),
+)
+"""Some alone are names, and none in a join."""
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_table_can_be_joined_whatever_its_file_is_called(tmp_path, word):
+    paths = [table(tmp_path / f"{name}.parquet", trace=["a"], n=[1]) for name in (word, "runs")]
+    name = table_name(paths[0])
+    for sql in (
+        f"SELECT runs.trace, {name}.n FROM runs JOIN {name} ON runs.trace = {name}.trace",
+        f"SELECT {name}.trace, runs.n FROM {name} LEFT JOIN runs USING (trace)",
+    ):
+        assert run_sql(sql, paths) == (["trace", "n"], [("a", 1)])
+
+
+@pytest.mark.parametrize("sql", ["DROP TABLE m", "delete from m", "", "  ", "-- SELECT 1", "SELCT"])
+def test_sql_that_asks_nothing_is_refused(tmp_path, sql, capsys):
+    path = str(table(tmp_path / "m.parquet"))
+    assert "asks nothing of a table" in fails_in_one_line(["query", sql, path], capsys)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["/* x */ -- y\n (SELECT makespan FROM m)", "with a as (select * from m) select * from a"],
+)
+def test_sql_that_asks_may_begin_with_remarks(tmp_path, sql):
+    assert run_sql(sql, [table(tmp_path / "m.parquet")]) == (["makespan"], [(1.0,)])
+
+
+def test_tables_can_be_listed_and_no_column_is_no_table(tmp_path, capsys):
+    path = str(table(tmp_path / "m.parquet"))
+    assert run_sql("SHOW TABLES", [Path(path)]) == (["name"], [("m",)])
+    assert main(["query", "SELECT * EXCLUDE (makespan) FROM m", path]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_a_number_that_is_not_there_is_unknown_and_a_text_is_a_dash(tmp_path, capsys):
+    path = table(tmp_path / "m.parquet", n=[None, 1.0], why=["no times", None], none=[None, None])
+    assert main(["query", "SELECT n, why FROM m", str(path)]) == 0
+    said = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert said == [["n", "why"], ["unknown", "no", "times"], ["1", "-"]]
 
 
 def test_two_tables_of_one_name_are_refused(tmp_path, capsys):

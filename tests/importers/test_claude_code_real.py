@@ -177,7 +177,7 @@ FACTS = {  # agents, spawns, returns, unpaired, people, unreliable turns
     ASYNC: (9, 8, 8, 0, 1, 9),
     PROGRESS: (9, 8, 8, 0, 9, 138),
     ORPHAN: (2, 1, 0, 1, 1, 0),
-    WORKFLOW: (1, 0, 0, 0, 1, 0),
+    WORKFLOW: (4, 0, 0, 0, 1, 0),
     MANY: (25, 24, 24, 0, 3, 0),
     LEAD: (7, 6, 0, 6, 1, 0),
     BIG_TEAM: (10, 9, 0, 9, 5, 21),
@@ -308,6 +308,10 @@ def test_a_workflow_whose_agents_are_absent_is_a_tool_that_answers_twice():
     (made,) = kinds(trace, "tool_call")
     answers = kinds(trace, "tool_result")
     assert [event.tool for event in answers] == ["Workflow", "Workflow"]
+    assert [(agent.parent, agent.attrs["transcript"]) for agent in trace.agents[1:]] == [
+        ("0", False)
+    ] * 3
+    assert "3 of 4 agents left no transcript" in measure(trace)["price"].reason
     assert {(made.id, event.id) for event in answers} <= arrows(trace, "tool_dependency")
 
 

@@ -144,6 +144,39 @@ def test_agents_that_are_absent_are_told_of_and_not_invented(path):
     )
 
 
+def counted(agents):
+    """The caller, whose workflow ends with a count of its agents."""
+    told = NEWS.replace("<usage>", f"<usage><agent_count>{agents}</agent_count>")
+    return [*CALLER[:4], queued(told, 20), user(told, 20.5, origin=CALLER[5]["origin"]), CALLER[6]]
+
+
+def test_agents_that_are_counted_and_not_here_are_agents_without_a_transcript(path):
+    """Three agents, of which one has a file: two more are there, and nothing is known of them."""
+    agents(path, "x1")
+    trace, reports = read(path, *counted(3))
+    assert [(a.id, a.parent, a.name, a.attrs["transcript"]) for a in trace.agents] == [
+        ("0", None, None, True),
+        ("0/0", "0", "x1", True),
+        ("0/1", "0", None, False),
+        ("0/2", "0", None, False),
+    ]
+    assert {a.attrs["tool_use_id"] for a in trace.agents[1:]} == {"t1"}
+    assert [e.to for e in kinds(trace, "spawn")] == ["0/0"], "when they were spawned is not known"
+    told = [str(each) for each in reports["S.jsonl"].warnings]
+    assert any("2 of the 3 agents of workflow wf_1 are not here" in each for each in told)
+    assert (reports["S.jsonl"].unpaired, len(told)) == (1, 2)
+    assert not list(problems(trace))
+
+
+@pytest.mark.parametrize("count", [1, 0, 1001, 999_999_999_999_999])
+def test_a_count_that_adds_nobody(path, count):
+    """As many as are here, fewer, and more than a workflow can have."""
+    agents(path, "x1")
+    trace, reports = read(path, *counted(count))
+    assert [agent.id for agent in trace.agents] == ["0", "0/0"]
+    assert not any("are not here" in str(each) for each in reports["S.jsonl"].warnings)
+
+
 def test_an_agent_of_a_workflow_can_spawn_others(path):
     agents(path, "x1")
     inner = child("x2", "deeper", 6)

@@ -3,12 +3,12 @@
 import pytest
 from msgspec.structs import replace
 
-from stretto.metrics import measure
+from stretto.metrics import breakdown, measure
 from stretto.trace import Agent
 
 from ..examples import event, trace, turn
 
-LOWER, UPPER = "a lower bound", "an upper bound"
+LOWER = "a lower bound"
 HIDDEN = {"transcript": False}
 
 
@@ -70,6 +70,17 @@ def test_makespan_lacks_an_unknown_last_duration():
     assert reason(trace(*given.events, event("0#2", "stop", 4.0)), "makespan") == ""
 
 
+@pytest.mark.parametrize("seconds", [None, 1.0])
+def test_makespan_lacks_a_last_message_of_unknown_length_that_nobody_read(seconds):
+    """It is sent at 5, when the turns are over; one that was read at 6 had arrived."""
+    events = turn("0#0", 0.0, 5.0), event("0#1", "message", 5.0, seconds, to="1")
+    said = "" if seconds else f"the last duration of 1 agents is unknown: {LOWER}"
+    assert reason(trace(*events), "makespan") == said
+    read = trace(*events, turn("1#0", 6.0, 1.0), edges=[("0#1", "1#0", "message")])
+    assert reason(read, "makespan") == ""
+    assert reason(trace(*events, event("0#2", "stop", 6.0)), "makespan") == ""
+
+
 def test_makespan_may_lack_an_agent_that_left_no_record_and_never_came_back():
     events = turn("0#0", 0.0, 1.0), event("0#1", "spawn", 1.0, to="2")
     assert reason(trace(*events, agents=CREW), "makespan") == (
@@ -100,10 +111,55 @@ def test_blocked_is_no_bound_where_a_duration_is_unknown(seconds):
     assert found["blocked"].reason == said
 
 
-def test_idle_is_at_most_what_is_left_by_unknown_durations():
-    given = trace(turn("0#0", 0.0, 1.0), turn("0#1", 1.0), turn("0#2", 3.0, 1.0))
-    assert measure(given)["idle"].value == 2.0
-    assert reason(given, "idle") == f"1 of 3 durations are unknown: {UPPER}"
+def split(seconds, *, waiting, start=6.0):
+    """Agent a works to 5 and reads at 10 what b returns; something of its own begins at 6."""
+    return trace(
+        *(turn("a#0", 0.0, 5.0), turn("b#0", 1.0, 9.0), event("b#1", "return", 10.0, to="a")),
+        event("a#1", "tool_call", start, seconds, attrs={"waiting": True} if waiting else {}),
+        turn("a#2", 10.0, 1.0),
+        edges=[("b#1", "a#2", "return")],
+    )
+
+
+def test_lost_work_splits_a_gap_so_that_idle_time_has_no_bound():
+    """Of the gap from 5 to 10 a call from 6 to 7 leaves the part before it idle."""
+    partly, whole = (measure(split(seconds, waiting=False)) for seconds in (None, 1.0))
+    assert [found["blocked"].value for found in (partly, whole)] == [5.0, 3.0]
+    assert [found["idle"].value for found in (partly, whole)] == [0.0, 1.0]
+    assert partly["idle"].reason == partly["blocked"].reason == "1 of 4 durations are unknown"
+
+
+def test_a_lost_wait_splits_a_gap_so_that_blocked_time_has_no_bound():
+    """Of the gap from 5 to 10 a wait from 6 to 8 leaves the part before it idle."""
+    partly, whole = (measure(split(seconds, waiting=True)) for seconds in (None, 2.0))
+    assert [found["blocked"].value for found in (partly, whole)] == [5.0, 4.0]
+    assert [found["idle"].value for found in (partly, whole)] == [0.0, 1.0]
+    assert partly["idle"].reason == partly["blocked"].reason == "1 of 1 waits have no known time"
+    (row, _) = breakdown(split(None, waiting=True))
+    assert row.reason.endswith("1 of 1 waits have no known time")
+
+
+@pytest.mark.parametrize("moment", [None, 10.0])
+def test_an_event_without_a_time_may_read_a_return(moment):
+    """Where the result that brings it is at 10, the gap from 5 to 10 was a wait."""
+    given = trace(
+        *(turn("a#0", 0.0, 5.0), turn("b#0", 1.0, 9.0), event("b#1", "return", 10.0, to="a")),
+        *(event("a#1", "tool_result", moment), turn("a#2", 10.0, 1.0)),
+        edges=[("b#1", "a#1", "return")],
+    )
+    found = measure(given)
+    values = found["blocked"].value, found["idle"].value
+    assert values == ((0.0, 5.0) if moment is None else (5.0, 0.0))
+    said = "1 of 5 events have no time" if moment is None else ""
+    assert found["blocked"].reason == found["idle"].reason == said
+    assert breakdown(given)[0].reason.endswith("of 3 events have no time") == (moment is None)
+
+
+@pytest.mark.parametrize("moment", [None, 10.0])
+def test_a_last_event_without_a_time_may_end_a_life_later(moment):
+    found = measure(trace(turn("0#0", 0.0, 5.0), event("0#1", "tool_result", moment)))
+    assert found["idle"].value == (0.0 if moment is None else 5.0)
+    assert found["idle"].reason == ("1 of 2 events have no time" if moment is None else "")
 
 
 def test_a_wait_of_unknown_length_counts_as_idle():
@@ -114,21 +170,40 @@ def test_a_wait_of_unknown_length_counts_as_idle():
     )
     found = measure(given)
     assert (found["blocked"].value, found["idle"].value) == (0.0, 2.0)
-    assert found["blocked"].reason == f"1 of 1 waits have no known time: {LOWER}"
-    assert found["idle"].reason == f"1 of 1 waits have no known time: {UPPER}"
+    assert found["blocked"].reason == "1 of 1 waits have no known time"
+    assert found["idle"].reason == "1 of 1 waits have no known time"
 
 
 def test_agents_that_left_no_record_make_waits_lower_bounds_unless_more_is_missing():
     whole, partly = (measure(reader(seconds, agents=CREW)) for seconds in (4.0, None))
     hidden = "1 of 3 agents left no transcript"
-    assert whole["idle"].reason == whole["blocked"].reason == f"{hidden}: {LOWER}"
+    assert whole["blocked"].reason == f"{hidden}: {LOWER}"
+    assert whole["idle"].reason == hidden  # one may have waited for the return of the third
     assert partly["idle"].reason == f"1 of 4 durations are unknown; {hidden}"
     assert partly["blocked"].reason == partly["idle"].reason
 
 
+def test_idle_is_a_lower_bound_where_all_without_a_record_came_back():
+    given = reader(4.0, agents=CREW)
+    back = event("2#0", "return", 5.0, to="0")
+    found = measure(replace(given, events=(*given.events, back)))
+    assert found["idle"].reason == f"1 of 3 agents left no transcript: {LOWER}"
+
+
+def test_what_returns_state_as_work_is_no_bound():
+    """The two seconds may hold pauses."""
+    events = turn("0#0", 0.0, 1.0), turn("0#1", 1.0)
+    back = event("2#0", "return", 4.0, to="0", attrs={"total_duration_ms": 2000})
+    found = measure(trace(*events, back, agents=CREW, edges=[("0#0", "2#0")]))
+    assert found["work"].value == 3.0
+    for name in ("work", "span", "peak_width"):
+        assert "1 of 3 durations are unknown; the time that" in found[name].reason
+        assert LOWER not in found[name].reason
+
+
 def test_work_without_a_start_leaves_no_bound_of_waits():
     given = trace(turn("0#0", 0.0, 1.0), turn("0#1", None, 1.0), turn("0#2", 3.0, 1.0))
-    assert reason(given, "idle") == reason(given, "blocked") == "1 of 3 starts are unknown"
+    assert reason(given, "idle") == reason(given, "blocked") == "1 of 3 events have no time"
 
 
 # ---- siblings
@@ -154,6 +229,19 @@ def test_stragglers_say_of_how_many_siblings_the_life_is_not_known():
     assert found["straggler_ratio"].reason == "the lives of 2 of 5 siblings are not all known"
     assert found["stragglers"].reason == found["straggler_ratio"].reason
     assert measure(family(1.0, 4.0, 9.0))["straggler_ratio"].reason == ""
+
+
+def test_a_life_with_an_event_without_a_time_is_not_all_known():
+    given = family(1.0, 4.0, 9.0)
+    found = measure(replace(given, events=(*given.events, event("0/1#1", "tool_result"))))
+    assert found["stragglers"].reason == "the lives of 1 of 3 siblings are not all known"
+
+
+def test_stragglers_say_that_agents_may_have_spawned_others_of_which_nothing_is_known():
+    given = family(1.0, 4.0, 9.0)
+    hidden = Agent(id="1", attrs=HIDDEN)
+    found = measure(replace(given, agents=(*given.agents, hidden)))
+    assert found["stragglers"].reason == "1 of 5 agents left no transcript"
 
 
 def test_a_median_of_nothing_is_not_an_unknown_time():

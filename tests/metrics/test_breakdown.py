@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 
 from stretto.metrics import breakdown, measure
+from stretto.trace import Tokens
 
 from ..examples import event, trace, turn
 from ..strategies import examples, traces
@@ -28,6 +29,21 @@ def test_unknown_durations_are_counted():
     assert rows_of(given, "event")["1#0"].reason == silent
 
 
+def test_a_turn_that_makes_several_calls_of_a_tool_is_one_turn():
+    """One turn, three calls of bash and one of grep; each tool says it of that one."""
+    calls = [event(f"0#{n}", "tool_call", 1.0, 1.0, tool="bash") for n in (1, 2, 3)]
+    given = trace(
+        turn("0#0", 0.0, 1.0, price=1.0),
+        *calls,
+        event("0#4", "tool_call", 1.0, 1.0, tool="grep"),
+        edges=[("0#0", f"0#{n}") for n in (1, 2, 3, 4)],
+    )
+    found = rows_of(given, "tool")
+    assert (found["bash"].events, found["bash"].price, found["grep"].price) == (3, 0.75, 0.25)
+    silent = "1 of 1 turns do not say all their tokens"
+    assert [found[key].reason for key in ("bash", "grep")] == [silent, silent]
+
+
 def test_without_any_duration_nothing_is_known_of_idle_time():
     """The measure says so, and each row says the same."""
     given = trace(turn("0#0", 0.0), turn("0#1", 5.0))
@@ -46,3 +62,12 @@ def test_rows_and_measures_know_the_same_of_lives(given):
             known = [part for part in parts if part is not None]
             assert sum(known) == pytest.approx(found[name].value or 0.0), (by, name)
             assert bool(known) == (found[name].value is not None), (by, name)
+
+
+def test_the_time_of_a_turn_that_made_calls_is_in_the_row_of_no_tool():
+    """Its tokens are those of its call; it thought for two seconds, the call took three."""
+    made = turn("0#0", 0.0, 2.0, tokens=Tokens(input=4, output=1))
+    call = event("0#1", "tool_call", 2.0, 3.0, tool="grep")
+    rows = breakdown(trace(made, call, edges=[("0#0", "0#1")]), "tool")
+    found = {row.key: (row.events, row.input_tokens, row.work) for row in rows}
+    assert found == {"grep": (1, 4.0, 3.0), None: (0, None, 2.0)}

@@ -3,12 +3,13 @@
 import pytest
 
 from stretto.errors import StrettoError
-from stretto.metrics.compare import causal_depth, compare
+from stretto.metrics.compare import causal_depth, compare, worst
 from stretto.policies.scripted import Scripted
 from stretto.tasks.scouts import Scouts
 from stretto.team.engine import rollout
 from stretto.team.interventions import Remove
 from stretto.team.what_if import what_if
+from stretto.trace import Agent
 
 from ..examples import chain, event, trace, turn
 
@@ -71,3 +72,24 @@ def test_a_loop_has_no_depth():
         assert set(found.agents["0"]) == {2, 1}
     assert found.measures["work"].difference == 2.0 - 5.0
     assert compare(straight, straight).reason == ""
+
+
+def test_a_change_is_known_as_the_worse_of_both_is_and_tells_what_is_missing_from_either():
+    hidden = (Agent(id="0"), Agent(id="0/0", parent="0", attrs={"transcript": False}))
+    seen = trace(turn("0#0", 0.0, 1.0))
+    unseen = trace(turn("0#0", 0.0, 2.0), agents=hidden)
+    gone = "1 of 2 agents left no transcript: a lower bound"
+    found = compare(seen, unseen).measures["work"]
+    assert (found.difference, found.how) == (1.0, "derived")
+    assert found.reason == f"in the second: {gone}"
+    assert compare(unseen, unseen).measures["work"].reason == f"on both sides: {gone}"
+    price = compare(seen, unseen).measures["price"]
+    assert price.how is None and price.reason
+    agents = compare(seen, unseen).measures["agents"]
+    assert (agents.how, agents.reason) == ("recorded", "")
+
+
+def test_the_worst_of_several_ways_to_know():
+    assert worst(["recorded", "heuristic", "derived"]) == "heuristic"
+    assert worst(["recorded", "derived"]) == "derived"
+    assert worst(["recorded"]) == "recorded"

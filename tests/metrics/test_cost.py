@@ -242,3 +242,12 @@ def test_any_trace_is_measured(given):
     if found["peak_width"].value is not None and found["parallelism"].value is not None:
         assert found["parallelism"].value <= found["peak_width"].value * (1 + 1e-6)
         assert found["peak_agents"].value <= found["peak_width"].value
+
+
+def test_token_overhead_says_of_how_many_turns_any_tokens_are_unknown():
+    """Prompts of 10 and 10, samples of 5 and nobody knows; the baseline takes 10 and 5."""
+    both, half = Tokens(input=10, output=5), Tokens(input=10)
+    given = trace(turn("0#0", tokens=both), turn("0#1", tokens=half))
+    found = measure(given, baseline=trace(turn("0#0", tokens=both)))["token_overhead"]
+    assert found.value == pytest.approx(25 / 15 - 1)
+    assert found.reason == "the tokens of 1 turns are not all known: a lower bound"

@@ -124,7 +124,9 @@ def test_a_chain_of_events_without_a_time_is_placed_as_one():
     )
     found = measure(given)
     assert found["span"].value == found["makespan"].value == 16.0
-    assert found["span"].reason == "2 of 4 events on the critical path have no time"
+    assert found["span"].reason == (
+        "1 of 1 messages have no duration; 2 of 4 events on the critical path have no time"
+    )
     assert [each.seconds for each in critical_path(given).events] == [4.0, 0.0, 0.0, 12.0]
 
 
@@ -172,3 +174,32 @@ def test_events_without_a_time_do_not_make_a_span_longer_than_the_makespan(given
     found = {name: each.value for name, each in measure(given).items()}
     if found["span"] is not None and found["makespan"] is not None:
         assert found["span"] <= found["makespan"] + 1e-9
+
+
+def letter(first, second):
+    """A turn of 2 s, a message of `first` seconds, a turn of 3 s; beside it one of `second`."""
+    return trace(
+        *(turn("0#0", 0.0, 2.0), event("0#1", "message", 2.0, first, to="1")),
+        *(event("0#2", "delegate", 2.0, second, to="1"), turn("1#0", 4.0, 3.0)),
+        edges=[("0#0", "0#1"), ("0#0", "0#2"), ("0#1", "1#0")],
+    )
+
+
+def test_messages_without_a_duration_leave_the_span_a_lower_bound():
+    """The second one ends a chain of its own, which may be the longest."""
+    found = measure(letter(2.0, None))
+    assert found["span"].value == 7.0
+    assert found["span"].reason == "1 of 2 messages have no duration: a lower bound"
+    assert found["critical_transit_share"].value == 2 / 7
+    assert found["critical_transit_share"].reason == "1 of 2 messages have no duration"
+    assert critical_path(letter(2.0, None)).reason == found["span"].reason
+    assert measure(letter(2.0, 1.0))["span"].reason == ""
+
+
+def test_without_any_duration_of_a_message_its_share_is_unknown():
+    found = measure(letter(None, None))
+    assert found["span"].value == 5.0
+    assert found["critical_transit_share"].value is None
+    assert found["critical_transit_share"].reason == "no message has a duration"
+    assert found["critical_turn_share"].reason == "2 of 2 messages have no duration"
+    assert measure(trace(turn("0#0", 0.0, 2.0)))["critical_transit_share"].value == 0.0

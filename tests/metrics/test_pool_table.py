@@ -2,6 +2,9 @@
 
 import os
 import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -37,6 +40,81 @@ def test_an_item_on_which_its_process_dies_is_none_and_the_others_are_done():
 def test_where_every_process_dies_it_is_an_error_that_says_what_to_do():
     with pytest.raises(StrettoError, match="one worker"):
         list(run_each(exit_or_number, ["exit"] * 3, workers=2))
+
+
+def test_who_wants_no_more_waits_for_nobody(tmp_path):
+    """Two processes would sleep for a minute; the first result is enough."""
+    begun = time.monotonic()
+    results = run_each(sleep_or_end, [str(tmp_path), *[f"{tmp_path}/{n}" for n in "ab"]], 2)
+    assert next(results)[0] == 0
+    ids = ids_of_two(tmp_path)
+    results.close()
+    assert time.monotonic() - begun < 30
+    assert are_gone(ids)
+
+
+def test_an_interrupt_ends_the_processes(tmp_path):
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        for _ in run_each(sleep_or_end, [str(tmp_path), *[f"{tmp_path}/{n}" for n in "ab"]], 2):
+            ids = ids_of_two(tmp_path)
+            raise KeyboardInterrupt
+    assert time.monotonic() - begun < 30
+    assert are_gone(ids)
+
+
+def test_processes_end_with_the_one_that_started_them(tmp_path):
+    """It is killed, so that it can tell nobody."""
+    items = [f"{tmp_path}/{n}" for n in "ab"]
+    code = (
+        "from stretto.metrics.pool import run_each\n"
+        "from tests.metrics.test_pool_table import sleep_or_end\n"
+        f'if __name__ == "__main__": list(run_each(sleep_or_end, {items!r}, 2))'
+    )
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    root = str(Path(__file__).parents[2])
+    first = subprocess.Popen([sys.executable, str(script)], env={**os.environ, "PYTHONPATH": root})
+    ids = ids_of_two(tmp_path)
+    first.kill()
+    first.wait()
+    assert are_gone(ids)
+
+
+def sleep_or_end(item: str) -> int:
+    """Nothing for a folder; else write who does it to a file, and sleep."""
+    if Path(item).is_dir():
+        return 0
+    Path(f"{item}.new").write_text(str(os.getpid()))
+    Path(f"{item}.new").rename(item)
+    time.sleep(60)
+    return 1
+
+
+def ids_of_two(folder):
+    """Who is at work in both processes, as soon as they are."""
+    wait_until(lambda: all((folder / name).exists() for name in "ab"))
+    return [int((folder / name).read_text()) for name in "ab"]
+
+
+def are_gone(ids):
+    return wait_until(lambda: not any(is_alive(each) for each in ids))
+
+
+def is_alive(id):
+    try:
+        return Path(f"/proc/{id}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_until(holds, seconds=20):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if holds():
+            return True
+        time.sleep(0.02)
+    return holds()
 
 
 def exit_or_number(item: str) -> int:

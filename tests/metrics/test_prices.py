@@ -4,6 +4,7 @@ import pytest
 
 from stretto.errors import StrettoError
 from stretto.metrics import breakdown, load_prices, measure
+from stretto.metrics.prices import model_name
 from stretto.trace import Agent, Tokens
 
 from ..examples import event, trace, turn
@@ -218,3 +219,50 @@ def test_a_name_with_a_dot_wants_quotes(tmp_path, head):
     text = f"date = 2026-01-02\n{head}input = 1\n"
     with pytest.raises(StrettoError, match=r'quote a name with a dot: \[models."gpt-4.1"\]'):
         table_of(tmp_path / "p.toml", text)
+
+
+@pytest.mark.parametrize("key", ["", "openai/"])
+def test_a_key_that_names_no_model_is_an_error(tmp_path, key):
+    text = f'date = 2026-01-02\n[models."{key}"]\ninput = 1\noutput = 1\n'
+    with pytest.raises(StrettoError, match=f'p.toml: "{key}" names no model'):
+        table_of(tmp_path / "p.toml", text)
+
+
+@pytest.mark.parametrize(
+    ("price", "what"),
+    [
+        ('{ input = "1", output = 1 }', "Expected `float`, got `str`"),
+        ("{ input = 1 }", "missing required field `output`"),
+        ("{ input = 1, output = 1, ouput = 1 }", "unknown field `ouput`"),
+        ("3", "Expected `object`, got `int`"),
+    ],
+)
+def test_an_error_in_a_price_names_the_model(tmp_path, price, what):
+    text = f"date = 2026-01-02\n[models]\ngood = {{ input = 1, output = 1 }}\nbad = {price}\n"
+    with pytest.raises(StrettoError, match=f'p.toml: "bad": .*{what}.*see stretto/metrics/prices'):
+        table_of(tmp_path / "p.toml", text)
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5"),
+        ("us-gov.anthropic.claude-3-haiku-20240307-v1:0:48k", "claude-3-haiku"),
+        ("anthropic.claude-3-5-sonnet-20241022-v2:0", "claude-3-5-sonnet"),
+        ("anthropic:claude-sonnet-4-5", "claude-sonnet-4-5"),
+        ("anthropic/claude-sonnet-4.5", "claude-sonnet-4-5"),
+        ("claude-opus-4-6[1m]", "claude-opus-4-6"),
+        ("openai:gpt-4o", "gpt-4o"),
+        ("google-vertex:gemini-2.5-pro", "gemini-2.5-pro"),
+        ("openai/gpt-4o:free", "gpt-4o"),
+        (" GPT-4.1-2025-04-14 ", "gpt-4.1"),
+    ],
+)
+def test_a_model_is_known_by_the_names_that_providers_give_it(name, known):
+    prices = load_prices()
+    assert prices.of(name) is prices.models[known]
+
+
+@pytest.mark.parametrize("name", ["mistral:7b", "llama3:8b", "claude-v1", "gemini-2.0-flash"])
+def test_a_tag_or_a_number_of_its_own_stays_in_a_name(name):
+    assert model_name(name) == name

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stretto.metrics import measure, shingles
-from stretto.metrics.shingles import _candidates, near_duplicates, shingle
+from stretto.metrics.shingles import _buckets, _candidates, near_duplicates, shingle
 from stretto.trace import content_hash
 
 from ..examples import event, trace, turn
@@ -211,7 +211,7 @@ def test_a_text_that_is_edited_step_by_step_nearly_repeats_the_one_before():
 def test_candidates_are_the_last_of_a_bucket_and_its_first(monkeypatch):
     """Places 0, 1, 3, 4 and 5 share a bucket, 2 is alone; the last three are looked at."""
     monkeypatch.setattr(shingles, "RECENT", 3)
-    pairs = _candidates(np.array([7, 7, 5, 7, 7, 7], dtype=np.uint64))
+    pairs = _candidates(_buckets(np.array([7, 7, 5, 7, 7, 7], dtype=np.uint64)))
     found = [sorted(zip(*(side.tolist() for side in each), strict=True)) for each in pairs]
     assert found == [
         [(1, 0), (3, 1), (4, 3), (5, 4)],
@@ -219,6 +219,26 @@ def test_candidates_are_the_last_of_a_bucket_and_its_first(monkeypatch):
         [(4, 0), (5, 1)],
         [(5, 0)],
     ]
+
+
+def resembles(one, other):
+    """Whether two texts share 0.8 of their runs of three words."""
+    sets = [{tuple(words[i : i + 3]) for i in range(len(words) - 2)} for words in (one, other)]
+    return len(sets[0] & sets[1]) >= 0.8 * len(sets[0] | sets[1])
+
+
+def test_of_many_commands_of_one_form_all_that_repeat_are_found():
+    """60 words to look for by 5 lengths, in any order: alike, yet near only for the same word."""
+    random = np.random.default_rng(3)
+    pairs = random.permutation([(word, length) for word in range(60) for length in range(5)])
+    texts = [
+        f"grep -n foo{word} src/file.py -r --include py -i -l --color never | head -n {length}"
+        for word, length in pairs.tolist()
+    ]
+    words = ["".join(c if c.isalnum() else " " for c in text).split() for text in texts]
+    expected = [any(resembles(each, old) for old in words[:i]) for i, each in enumerate(words)]
+    assert sum(expected) == 240
+    assert near(texts).tolist() == expected
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_the_table_can_be_asked_in_sql(folder, tmp_path):
     [
         ("SELECT makespam FROM measures", 'did you mean "makespan"'),
         ("SELECT * FROM other", "tables: measures"),
-        ("SELCT", "tables: measures"),
+        ("SELECT FROM WHERE", "tables: measures"),
     ],
 )
 def test_sql_that_does_not_run_is_one_line_with_a_hint(folder, tmp_path, sql, said):

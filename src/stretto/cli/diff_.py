@@ -66,14 +66,16 @@ def _plain(found: Comparison) -> dict[str, Any]:
 
 
 def _show(found: Comparison) -> None:
-    out = console()
-    table = plain_table("measure", "A", "B", "B - A")
+    out, notes = console(), dict[str, int]()
+    table = plain_table("measure", "A", "B", "B - A", "known how", left=("known how",))
     for name, change in found.measures.items():
         values, gap = (change.first.value, change.second.value), change.difference
         if values[0] != values[1]:
-            table.add_row(name.replace("_", " "), *map(number, (*values, gap)))
+            how = Text((change.how or "") + mark(notes, change.reason))
+            table.add_row(name.replace("_", " "), *map(number, (*values, gap)), how)
     if table.row_count:
         print_table(out, table)
+        print_notes(out, notes)
     else:
         out.print("all measures are equal")
     _show_agents(out, found)
@@ -108,11 +110,14 @@ def _show_steps(out: Console, found: Comparison) -> None:
 def _show_groups(found: GroupComparison, counts: tuple[int, int]) -> None:
     out, notes = console(), dict[str, int]()
     signs = ("pairs", "more", "less") if found.paired else ("traces",)
-    table = plain_table("measure", "A", "B", "B - A", "95 % interval", *signs)
+    heads = ("measure", "A", "B", "B - A", "95 % interval", *signs, "known how")
+    table = plain_table(*heads, left=("known how",))
     for name, change in found.measures.items():
         cells = map(number, (change.first, change.second, change.difference))
         told = _signs(change) if found.paired else ["{} and {}".format(*change.traces)]
-        table.add_row(name.replace("_", " "), *cells, Text(_interval(change, notes)), *told)
+        interval = Text(_interval(change, notes))
+        how = Text(change.how + mark(notes, change.reason))
+        table.add_row(name.replace("_", " "), *cells, interval, *told, how)
     print_table(out, table)
     print_notes(out, notes)
     out.print("{} and {} traces, ".format(*counts) + _how_compared(found))
@@ -120,7 +125,7 @@ def _show_groups(found: GroupComparison, counts: tuple[int, int]) -> None:
 
 def _interval(change: GroupChange, notes: dict[str, int]) -> str:
     if change.low is None or change.high is None:
-        return "unknown" + mark(notes, change.reason)
+        return "unknown" + mark(notes, change.no_interval)
     return f"{number(change.low)} to {number(change.high)}"
 
 

@@ -3,7 +3,8 @@
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -78,15 +79,18 @@ def main(argv: Sequence[str]) -> int:
     if arguments.by is not None and arguments.by not in BY:
         what = f'cannot break a trace down by "{arguments.by}"'
         raise StrettoError(what, "measure: --by", did_you_mean(arguments.by, BY))
+    if arguments.baseline is not None and (arguments.by is not None or arguments.path):
+        what = "a baseline is for overhead and speed-up, which are no parts of a trace"
+        raise StrettoError(what, "measure: --baseline", "leave it out, or --by and --path")
     prices = load_prices(arguments.prices)
-    baselines = () if arguments.baseline is None else load_baselines(arguments.baseline)
     if arguments.output is not None:
         return _write(arguments, output_path(arguments.output), prices)
-    count = alone = 0
+    baselines = () if arguments.baseline is None else load_baselines(arguments.baseline)
+    count, alone = 0, Counter[str]()
     for trace in _traces(arguments):
         count += 1
-        baseline = find_baseline(trace, baselines)
-        alone += bool(baselines) and baseline is None
+        baseline = find_baseline(trace, baselines) if baselines else None
+        alone.update([baseline] if isinstance(baseline, str) else ())
         if arguments.json:
             print_json(_plain(trace, arguments, prices, baseline))
         elif count <= MOST_SHOWN:
@@ -100,7 +104,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _plain(
-    trace: Trace, arguments: MeasureCommand, prices: Prices, baseline: Trace | None
+    trace: Trace, arguments: MeasureCommand, prices: Prices, baseline: Trace | str | None
 ) -> dict[str, Any]:
     """What is asked of a trace, for a program."""
     said: dict[str, Any] = {"trace": trace.id}
@@ -115,7 +119,9 @@ def _plain(
     return said
 
 
-def _show(trace: Trace, arguments: MeasureCommand, prices: Prices, baseline: Trace | None) -> None:
+def _show(
+    trace: Trace, arguments: MeasureCommand, prices: Prices, baseline: Trace | str | None
+) -> None:
     """What is asked of a trace, for a person."""
     console().print(Text(trace.id, style="italic"))
     if arguments.by is not None:
@@ -199,7 +205,7 @@ def _tell_warned(files: int) -> None:
         print(f"stretto: {what}; stretto import --report lists them", file=sys.stderr)
 
 
-def _tell_alone(traces: int, path: Path | None) -> None:
-    if traces:
+def _tell_alone(alone: Mapping[str, int], path: Path | None) -> None:
+    for reason, traces in alone.items():
         what = f"{traces:,} trace{' has' if traces == 1 else 's have'} no baseline in {path}"
-        print(f"stretto: {what}: none of the same task and seed", file=sys.stderr)
+        print(f"stretto: {what}: {reason}", file=sys.stderr)

@@ -24,6 +24,12 @@ MOST_SHOWN = 100
 NUMBER = (int, float, Decimal)
 """What SQL gives for a number."""
 
+ASKS = ("select", "with", "show", "explain")
+"""How SQL begins that only asks; what changes tables would change none that is left."""
+
+NOISE = r"(?:\s|\(|--[^\n]*(?:\n|$)|/\*.*?\*/)*"
+"""What may stand before its first word."""
+
 
 class Query(Struct, frozen=True, kw_only=True):
     """Run SQL on tables of measures.
@@ -46,14 +52,16 @@ class Query(Struct, frozen=True, kw_only=True):
 def main(argv: Sequence[str]) -> int:
     """Run the query and print its rows."""
     arguments = parse(Query, "query", argv)
-    columns, rows = run_sql(arguments.sql, arguments.tables)
+    found = _run(arguments.sql, arguments.tables)
+    columns, rows = found.columns, found.rows()
     if arguments.json:
         _print_objects(columns, rows)
         return 0
-    texts = [name for place, name in enumerate(columns) if not _is_number(place, rows)]
+    numeric = [kind.is_numeric() for kind in found.dtypes]
+    texts = [name for name, is_number in zip(columns, numeric, strict=True) if not is_number]
     table = plain_table(*columns, left=texts)
     for row in rows[:MOST_SHOWN]:
-        table.add_row(*(Text(_cell(value)) for value in row))
+        table.add_row(*(Text(_cell(*cell)) for cell in zip(row, numeric, strict=True)))
     print_table(console(), table)
     if len(rows) > MOST_SHOWN:
         console().print(f"showing {MOST_SHOWN} of {len(rows):,} rows; --json prints all")
@@ -73,9 +81,16 @@ def _print_objects(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> N
 def run_sql(sql: str, tables: Sequence[Path]) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Columns and rows of a query over Parquet files.
 
-    Raises `StrettoError` for a file that is missing or no table, and for SQL that does not run.
+    Raises `StrettoError` for a file that is missing or no table, and for SQL that does not run or
+    does more than ask.
     """
+    found = _run(sql, tables)
+    return found.columns, found.rows()
+
+
+def _run(sql: str, tables: Sequence[Path]) -> Any:
     polars = import_polars()
+    _require_question(sql)
     frames: dict[str, Any] = {}
     for path in tables:
         name = table_name(path)
@@ -88,7 +103,15 @@ def run_sql(sql: str, tables: Sequence[Path]) -> tuple[list[str], list[tuple[Any
         found = context.execute(sql, eager=True)
     except polars.exceptions.PolarsError as error:
         raise StrettoError(_first_line(error), "SQL", _hint(str(error), frames)) from None
-    return found.columns, found.rows()
+    return found
+
+
+def _require_question(sql: str) -> None:
+    first = re.match(NOISE + r"(\w*)", sql, re.DOTALL)
+    word = first[1] if first else ""
+    if word.lower() not in ASKS:
+        what = f'"{word}" asks nothing of a table'
+        raise StrettoError(what, "SQL", did_you_mean(word.lower(), ASKS))
 
 
 def _read(path: Path) -> Any:
@@ -119,11 +142,7 @@ def _first_line(error: Exception) -> str:
     return said.splitlines()[0].partition("; valid columns")[0]
 
 
-def _is_number(place: int, rows: Sequence[tuple[Any, ...]]) -> bool:
-    return any(isinstance(row[place], NUMBER) for row in rows)
-
-
-def _cell(value: Any) -> str:
+def _cell(value: Any, is_number: bool) -> str:
     if value is None:
-        return "unknown"
+        return "unknown" if is_number else "-"
     return number(float(value)) if isinstance(value, NUMBER) else str(value)

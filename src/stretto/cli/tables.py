@@ -45,6 +45,8 @@ def print_table(out: Console, table: Table, least: int | None = None) -> None:
         table: One of `plain_table`.
         least: The width to which its first column may be folded before that.
     """
+    if not table.columns:
+        return
     widest = max((cell_len(str(cell)) for cell in table.columns[0].cells), default=0)
     foldable = 0 if least is None else max(widest - least, 0)
     if fits(out, table) or _width(out, table) - foldable <= out.width:

@@ -35,7 +35,7 @@ __all__ = [
 
 
 def measure(
-    trace: Trace, *, baseline: Trace | None = None, prices: Prices | None = None
+    trace: Trace, *, baseline: Trace | str | None = None, prices: Prices | None = None
 ) -> dict[str, Measure]:
     """All measures of a trace by name; what cannot be known is `None` with the reason.
 
@@ -44,7 +44,8 @@ def measure(
 
     Args:
         trace: Any trace; one whose causes form a loop lacks the measures that need a graph without.
-        baseline: The same task done by a single agent, for overhead and speed-up.
+        baseline: The same task done by a single agent, for overhead and speed-up; or why there is
+            none.
         prices: A table of prices; the one that comes with Stretto where none is given.
     """
     groups = measure_by_group(trace, baseline=baseline, prices=prices)
@@ -52,7 +53,7 @@ def measure(
 
 
 def measure_by_group(
-    trace: Trace, *, baseline: Trace | None = None, prices: Prices | None = None
+    trace: Trace, *, baseline: Trace | str | None = None, prices: Prices | None = None
 ) -> Mapping[str, Mapping[str, Measure]]:
     """As `measure`, in the groups of a report: structure, E2, E3, E4 and hacking."""
     table = load_prices() if prices is None else prices

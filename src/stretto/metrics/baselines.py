@@ -18,17 +18,19 @@ def load_baselines(path: Path) -> tuple[Trace, ...]:
     return tuple(load_all(path))
 
 
-def find_baseline(trace: Trace, baselines: Sequence[Trace]) -> Trace | None:
-    """The baseline of a trace; `None` where none, or more than one, is known to be of its task.
+def find_baseline(trace: Trace, baselines: Sequence[Trace]) -> Trace | str:
+    """The baseline of a trace, or why none, or more than one, is known to be of its task.
 
     A single baseline is that of every trace, unless both name their tasks and those differ. Of
     several it is the one of the same task and seed.
     """
     if len(baselines) == 1:
         tasks = {trace.task, baselines[0].task} - {UNKNOWN_TASK}
-        return baselines[0] if len(tasks) < 2 else None
+        return baselines[0] if len(tasks) < 2 else "the baseline is of another task"
     if trace.task == UNKNOWN_TASK:
-        return None
+        return f"the task is not known, and there are {len(baselines)} baselines"
     place = (trace.task, trace.seed)
     fitting = [each for each in baselines if (each.task, each.seed) == place]
-    return fitting[0] if len(fitting) == 1 else None
+    if len(fitting) > 1:
+        return f"{len(fitting)} baselines are of the same task and seed"
+    return fitting[0] if fitting else "no baseline is of the same task and seed"

@@ -13,12 +13,15 @@ from stretto.columns import UNKNOWN, Columns, Flags, Floats, Ints, sums_by
 from stretto.errors import StrettoError, did_you_mean
 from stretto.metrics.cost import turn_tokens
 from stretto.metrics.intervals import Activities, activities
-from stretto.metrics.keys import Keys, decisions, models, of_agents
-from stretto.metrics.measure import by_evidence, join
+from stretto.metrics.keys import Keys, agent_keys, decisions, models, of_agents
+from stretto.metrics.measure import by_evidence, join, unseen
 from stretto.metrics.prices import Priced, Prices, load_prices, price_events
 from stretto.metrics.reach import made_by_turns
-from stretto.metrics.waits import times, waits_are_guessed
+from stretto.metrics.waits import Times, marked_waits, times, waits_are_guessed
 from stretto.trace import Evidence, Trace
+
+LIVING = ("agent", "role", "model")
+"""What agents have, so that waits and idle time can be told by it."""
 
 
 class Row(Struct, frozen=True):
@@ -47,7 +50,7 @@ class Row(Struct, frozen=True):
     how: Evidence = "derived"
     """`heuristic` where guessed edges decide who waited, or which turn made a call."""
     reason: str = ""
-    """What is missing: sums are lower bounds then, shares and idle time are not."""
+    """What is missing: sums are lower bounds then; shares, blocked and idle time are not."""
 
 
 def breakdown(trace: Trace, by: str = "agent", prices: Prices | None = None) -> list[Row]:
@@ -69,16 +72,22 @@ def breakdown(trace: Trace, by: str = "agent", prices: Prices | None = None) -> 
     turns = _turns(columns, priced.dollars)
     lacks = _lacks(columns, turns, priced)
     if by == "tool":
-        return _by_tool(columns, turns, lacks, work)
+        return _by_tool(trace, turns, lacks, work)
     code, words = KEYS[by](trace)
     sums = [_sums(code, len(words), column) for column in (*turns, _work(work))]
     counted = np.bincount(code, minlength=len(words))
-    missing = _missing(len(words), *((code, lack) for lack in (*lacks, _timeless(work))))
-    if by not in ("agent", "role", "model"):
-        return _rows(words, counted, sums, missing)
-    whose = of_agents(trace, by)[0] if by == "model" else code  # a turn's own model has no life
+    said = [(code, lack) for lack in (*lacks, _timeless(work))]
+    if by not in LIVING:
+        note = "" if by == "event" else unseen(trace)
+        return _rows(words, counted, sums, _missing(len(words), *said), note=note)
+    whose, _ = agent_keys(trace, by)  # a turn's own model has no life
+    found, hidden = times(columns, work), _hidden(trace)
+    said += [(whose[columns.agent], lack) for lack in _lacks_of_lives(columns, work, found)]
+    missing = _missing(len(words), *said, (whose, hidden))
+    lives = [_sums(whose, len(words), each) for each in (found.blocked, found.idle)]
     how = by_evidence(waits_are_guessed(columns))
-    return _rows(words, counted, sums, missing, _lives(columns, work, whose, len(words)), how)
+    there = counted + np.bincount(whose[hidden.lost], minlength=len(words)) > 0
+    return _rows(words, counted, sums, missing, lives, how, there=there)
 
 
 def _turns(columns: Columns, dollars: Floats) -> Floats:
@@ -89,11 +98,11 @@ def _turns(columns: Columns, dollars: Floats) -> Floats:
 
 
 class _Lack(Struct, frozen=True):
-    """Something that is not known of some events."""
+    """Something that is not known of some events, or agents."""
 
     said: str
     among: Flags
-    """The events of which it should be known."""
+    """Those of which it should be known."""
     lost: Flags
 
     def at(self, rows: Ints) -> "_Lack":
@@ -117,8 +126,26 @@ def _timeless(work: Activities) -> _Lack:
     return _Lack("durations are unknown", work.is_work, np.isnan(work.work))
 
 
+def _lacks_of_lives(columns: Columns, work: Activities, found: Times) -> tuple[_Lack, ...]:
+    """What is not known of when agents waited and idled, of those of which anything is."""
+    living = ~np.isnan(found.idle)[columns.agent]
+    delays, lost = marked_waits(columns)
+    return (
+        _Lack("events have no time", living, np.isnan(work.begin)),
+        _Lack("waits have no known time", delays & living, lost),
+    )
+
+
+def _hidden(trace: Trace) -> _Lack:
+    """The agents, not the events, whose own record an import did not find."""
+    every = np.ones(len(trace.columns.agents), dtype=bool)
+    hidden = [agent.attrs.get("transcript") is False for agent in trace.agents]
+    lost = np.append(np.array(hidden, dtype=bool), ~every[len(hidden) :])
+    return _Lack("agents left no transcript", every, lost)
+
+
 def _missing(count: int, *lacks: tuple[Ints, _Lack]) -> list[str]:
-    """What is not known, by key; each lack comes with the keys of its events."""
+    """What is not known, by key; each lack comes with the keys of its events or agents."""
     said = [""] * count
     for code, lack in lacks:
         every = np.bincount(code[lack.among], minlength=count)
@@ -154,13 +181,6 @@ def _sums(code: Ints, count: int, values: Floats) -> Floats:
     return sums
 
 
-def _lives(columns: Columns, work: Activities, code: Ints, count: int) -> Sequence[Floats]:
-    """Blocked and idle seconds by key, each agent once; `code` is that of its events."""
-    agents, place = np.unique(columns.agent, return_index=True)
-    found = times(columns, work)
-    return [_sums(code[place], count, each[agents]) for each in (found.blocked, found.idle)]
-
-
 def _rows(
     words: Sequence[str | None],
     events: Ints,
@@ -168,17 +188,24 @@ def _rows(
     missing: Sequence[str],
     lives: Sequence[Floats] = (),
     how: Evidence = "derived",
+    note: str = "",
+    there: Flags | None = None,
 ) -> list[Row]:
+    """The rows that are `there` (those with events where nobody says) or know anything.
+
+    `note` is said of each.
+    """
     taken, sampled, dollars, tokens, work = sums
     nothing = np.full(len(words), np.nan)
     lives = lives or (nothing, nothing)
     table = np.stack([taken, sampled, dollars, work, *lives, _share(tokens), _share(work)]).T
     cells = table.astype(object)
     cells[np.isnan(table)] = None
-    there = (events > 0) | ~np.isnan(np.stack(lives)).all(axis=0)
+    there = events > 0 if there is None else there
+    there = there | ~np.isnan(table).all(axis=1)  # of a turn, its calls have the rest
     rows = zip(words, events.tolist(), cells.tolist(), missing, there.tolist(), strict=True)
     return [
-        Row(word, count, *line, how=how, reason=said)
+        Row(word, count, *line, how=how, reason=join(said, note))
         for word, count, line, said, is_there in rows
         if is_there
     ]
@@ -189,10 +216,9 @@ def _share(parts: Floats) -> Floats:
     return parts / total if total else np.full(len(parts), np.nan)
 
 
-def _by_tool(
-    columns: Columns, turns: Floats, lacks: Sequence[_Lack], work: Activities
-) -> list[Row]:
+def _by_tool(trace: Trace, turns: Floats, lacks: Sequence[_Lack], work: Activities) -> list[Row]:
     """By tool: its calls' own time and price, and an even part of the turns that made them."""
+    columns = trace.columns
     parents, tool = columns.parents, columns.tool
     calls = (tool.code != UNKNOWN) & ~columns.is_kind("tool_result")
     made = made_by_turns(columns, calls)
@@ -206,8 +232,10 @@ def _by_tool(
     weight = np.concatenate([np.ones(len(whole)), 1 / fans[turn]])
     sums = [_sums(keys, none + 1, column[rows] * weight) for column in turns]
     events = np.bincount(code[calls | (fans == 0)], minlength=none + 1)
-    said = ((keys, lack.at(rows)) for lack in lacks)
+    _, once = np.unique(rows * (none + 1) + keys, return_index=True)  # a turn and one tool
+    said = ((keys[once], lack.at(rows[once])) for lack in lacks)
     missing = _missing(none + 1, *said, (code, _timeless(work)))
     seconds = _sums(code, none + 1, _work(work))
     how = by_evidence(bool((made & parents.is_guess).any()))
-    return _rows([*tool.words, None], events, [*sums, seconds], missing, how=how)
+    words = [*tool.words, None]
+    return _rows(words, events, [*sums, seconds], missing, how=how, note=unseen(trace))

@@ -6,14 +6,15 @@ rest.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
 from stretto.errors import StrettoError
 from stretto.graph import topological_order
 from stretto.metrics import Measure, measure
-from stretto.trace import Event, Trace
+from stretto.metrics.measure import join
+from stretto.trace import Event, Evidence, Trace
 
 Places = Mapping[tuple[str, int], Counter[str]]
 """What every agent did at every causal depth."""
@@ -42,6 +43,32 @@ class Change(Struct, frozen=True):
         if self.first.value is None or self.second.value is None:
             return None
         return self.second.value - self.first.value
+
+    @property
+    def how(self) -> Evidence | None:
+        """How the worse known of both is known; `None` where one is unknown."""
+        return None if self.difference is None else worst((self.first.how, self.second.how))
+
+    @property
+    def reason(self) -> str:
+        """Why one is unknown, or what is missing from either."""
+        return both_sides(self.first.reason, self.second.reason)
+
+
+def worst(known: Iterable[Evidence]) -> Evidence:
+    """How something is known that rests on all of these."""
+    found = set(known)
+    if "heuristic" in found:
+        return "heuristic"
+    return "derived" if "derived" in found else "recorded"
+
+
+def both_sides(first: str, second: str) -> str:
+    """What there is to say of both sides of a comparison; empty where that is nothing."""
+    if first == second:
+        return first and f"on both sides: {first}"
+    sides = {"in the first": first, "in the second": second}
+    return join(*(f"{side}: {said}" for side, said in sides.items() if said))
 
 
 class Comparison(Struct, frozen=True):

@@ -1,6 +1,7 @@
 """E4: the price of a run, how much of it is coordination, and what a single agent needs."""
 
 import numpy as np
+from msgspec import structs
 
 from stretto.columns import Columns, Flags, Floats, Ints
 from stretto.metrics.intervals import TRANSIT
@@ -23,17 +24,21 @@ NO_BASELINE = "no single-agent baseline is given"
 NO_TURNS = "no turns are recorded"
 
 
-def cost(trace: Trace, prices: Prices, baseline: Trace | None) -> dict[str, Measure]:
+def cost(trace: Trace, prices: Prices, baseline: Trace | str | None) -> dict[str, Measure]:
     """Price, coordination share, messages a turn, and all of it against a single agent."""
     columns = trace.columns
-    turns = Measure(float(columns.is_kind("decision").sum()))
-    letters = Measure(float(columns.is_kind(*TRANSIT).sum()))
+    letters = Measure(float(columns.is_kind(*TRANSIT).sum()), reason=lower_bound(unseen(trace)))
     return {
         "price": price(trace, prices),
         "coordination_share": coordination_share(columns, unseen(trace)),
-        "messages_per_turn": ratio(letters, turns, NO_TURNS),
+        "messages_per_turn": ratio(letters, _turns(trace), NO_TURNS),
         **_against(trace, baseline, prices),
     }
+
+
+def _turns(trace: Trace) -> Measure:
+    turns = trace.columns.is_kind("decision")
+    return Measure(float(turns.sum()), reason=lower_bound(unseen(trace)))
 
 
 def price(trace: Trace, prices: Prices) -> Measure:
@@ -77,10 +82,15 @@ def coordination_share(columns: Columns, hidden: str) -> Measure:
     coordinating = turns & _decides_about_the_team(columns, np.flatnonzero(turns))
     coordinating[columns.parents.source[made]] = True
     share = float(tokens[known & coordinating].sum() / tokens[known].sum())
-    partly = turns & (np.isnan(columns.input_tokens) | np.isnan(columns.output_tokens))
-    silent = f"the tokens of {int(partly.sum())} turns are not all known" if partly.any() else ""
     how = by_evidence(bool((columns.parents.is_guess & made).any()))
-    return Measure(share, how, join(silent, hidden))
+    return Measure(share, how, join(_silent_turns(columns), hidden))
+
+
+def _silent_turns(columns: Columns) -> str:
+    """Of how many turns prompt or sampled tokens are unknown; empty where of none."""
+    silent = np.isnan(columns.input_tokens) | np.isnan(columns.output_tokens)
+    partly = int((columns.is_kind("decision") & silent).sum())
+    return f"the tokens of {partly} turns are not all known" if partly else ""
 
 
 def _decides_about_the_team(columns: Columns, turns: Ints) -> Flags:
@@ -90,23 +100,28 @@ def _decides_about_the_team(columns: Columns, turns: Ints) -> Flags:
     return found
 
 
-def _against(trace: Trace, baseline: Trace | None, prices: Prices) -> dict[str, Measure]:
+def _against(trace: Trace, baseline: Trace | str | None, prices: Prices) -> dict[str, Measure]:
     """Overhead `(T - T0) / T0` in turns, tokens and dollars; speed-up `makespan0 / makespan`."""
     names = ("turn_overhead", "token_overhead", "price_overhead")
-    if baseline is None:
-        return dict.fromkeys((*names, "speedup"), unknown(NO_BASELINE))
+    if not isinstance(baseline, Trace):
+        return dict.fromkeys((*names, "speedup"), unknown(baseline or NO_BASELINE))
     values = [_spent(each, prices) for each in (trace, baseline)]
     ratios = [ratio(own, base, "the baseline has none") for own, base in zip(*values, strict=True)]
     found = {
         name: Measure(None if each.value is None else each.value - 1, each.how, each.reason)
         for name, each in zip(names, ratios, strict=True)
     }
-    return {**found, "speedup": ratio(makespan(baseline), makespan(trace), NO_WORK)}
+    found["speedup"] = ratio(makespan(baseline), makespan(trace), NO_WORK)
+    agents = len(baseline.agents)
+    crowd = f"the baseline has {agents} agents" if agents > 1 else ""
+    return {
+        name: structs.replace(each, reason=join(each.reason, crowd)) for name, each in found.items()
+    }
 
 
 def _spent(trace: Trace, prices: Prices) -> tuple[Measure, Measure, Measure]:
-    turns = float(trace.columns.is_kind("decision").sum())
     taken, sampled = overhead(trace).values()
     missing = next((m for m in (taken, sampled) if m.value is None), None)
-    tokens = missing or Measure((taken.value or 0) + (sampled.value or 0), reason=taken.reason)
-    return Measure(turns), tokens, price(trace, prices)
+    lost = lower_bound(_silent_turns(trace.columns), unseen(trace))
+    tokens = missing or Measure((taken.value or 0) + (sampled.value or 0), reason=lost)
+    return _turns(trace), tokens, price(trace, prices)

@@ -9,7 +9,15 @@ from stretto.columns import Columns, Floats, Ints, sums_by
 from stretto.errors import StrettoError
 from stretto.graph import beside_time, longest_chains, topological_order
 from stretto.metrics.intervals import DECIMALS, TRANSIT, Activities, activities
-from stretto.metrics.measure import Measure, all_unknown, by_evidence, join, no_bound, unknown
+from stretto.metrics.measure import (
+    Measure,
+    all_unknown,
+    by_evidence,
+    join,
+    lower_bound,
+    no_bound,
+    unknown,
+)
 from stretto.metrics.parallelism import NO_WORK, chain_seconds, total_work
 from stretto.metrics.placing import placed
 from stretto.trace import Evidence, Trace
@@ -62,16 +70,17 @@ def critical_path(trace: Trace) -> CriticalPath:
     total = total_work(trace, work)
     if total.value is None:
         return CriticalPath(None, reason=total.reason)
+    columns = trace.columns
     try:
         rows, seconds, guessed = _path(trace, work)
     except StrettoError as error:
         return CriticalPath(None, reason=error.what)
-    columns, events = trace.columns, trace.events
+    events = trace.events
     steps = [(events[row], time) for row, time in zip(rows.tolist(), seconds.tolist(), strict=True)]
     return CriticalPath(
         float(seconds.sum()),
         by_evidence(guessed),
-        _missing(work, rows, total.reason),
+        _missing(columns, work, rows, total.reason),
         events=tuple(CriticalEvent(e.id, e.agent, e.kind, time) for e, time in steps),
         by_kind=_shares(columns.kind[rows], columns.kinds, seconds),
         by_agent=_shares(columns.agent[rows], columns.agents, seconds),
@@ -94,9 +103,9 @@ def critical(trace: Trace, work: Activities, total: Measure) -> dict[str, Measur
         rows, seconds, guessed = _path(trace, work)
     except StrettoError as error:
         return dict(all_unknown(NAMES, error.what))
-    how, said = by_evidence(guessed), _missing(work, rows, total.reason)
-    reason = no_bound(said)
     columns, span = trace.columns, float(seconds.sum())
+    how, said = by_evidence(guessed), _missing(columns, work, rows, total.reason)
+    reason = no_bound(said)
     on = seconds > 0
     counts = {
         "critical_events": float(on.sum()),
@@ -107,14 +116,33 @@ def critical(trace: Trace, work: Activities, total: Measure) -> dict[str, Measur
     for name, kinds in SHARES.items():
         part = float(seconds[columns.is_kind(*kinds)[rows]].sum())
         found[name] = Measure(part / span, how, reason) if span else unknown(NO_WORK)
+    letters, lost = _unknown_transit(columns)
+    if letters and lost == letters:
+        found["critical_transit_share"] = unknown("no message has a duration")
     return found
 
 
-def _missing(work: Activities, rows: Ints, of_work: str) -> str:
-    """What is missing from the span; it is no bound where times on the path are."""
+def _unknown_transit(columns: Columns) -> tuple[int, int]:
+    """How many messages and delegations there are, and how many have no duration."""
+    letters = columns.is_kind(*TRANSIT)
+    return int(letters.sum()), int((letters & np.isnan(columns.duration)).sum())
+
+
+def _missing(columns: Columns, work: Activities, rows: Ints, of_work: str) -> str:
+    """What is missing from the span; it is no bound where times on the path are.
+
+    A message that took longer could have put its chain in the place of this one.
+    """
+    letters, silent = _unknown_transit(columns)
+    said = join(
+        of_work,
+        lower_bound(f"{silent} of {letters} messages have no duration" if silent else ""),
+    )
     lost = int(np.isnan(work.begin[rows]).sum())
     note = f"{lost} of {len(rows)} events on the critical path have no time"
-    return join(no_bound(of_work), note) if lost else of_work
+    if work.stated.any():  # they may hold pauses
+        said = no_bound(said)
+    return join(no_bound(said), note) if lost else said
 
 
 def _path(trace: Trace, work: Activities) -> tuple[Ints, Floats, bool]:

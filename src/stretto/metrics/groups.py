@@ -4,20 +4,31 @@ Groups are paired by task and seed, so that what an instance is like cancels out
 no known task and seed in common are held against each other as wholes.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from math import sqrt
 
 import numpy as np
 from msgspec import Struct
 
 from stretto.columns import Floats
+from stretto.credit.counterfactual.doubly_robust import student
 from stretto.errors import StrettoError
 from stretto.metrics import Measure, measure
 from stretto.metrics.baselines import UNKNOWN_TASK
-from stretto.trace import Trace
+from stretto.metrics.compare import both_sides, worst
+from stretto.metrics.measure import no_bound
+from stretto.trace import Evidence, Trace
 
-RESAMPLES = 2000
-"""Bootstrap resamples of an interval."""
+FEWEST = 6
+"""Pairs, or traces of either group, below which there is no interval."""
+
+FEW = {1: f"fewer than {FEWEST} pairs", 2: f"a group of fewer than {FEWEST} traces"}
+NO_SPREAD = {1: "all gaps are equal", 2: "neither group varies"}
+"""Why there is no interval, by the number of samples."""
+
+ROUNDING = 1e-9
+"""Share of the largest value below which a spread is that of rounding."""
 
 NOT_PAIRED = "the two groups have no known task and seed in common"
 
@@ -33,12 +44,16 @@ class GroupChange(Struct, frozen=True):
     difference: float
     """Second minus first."""
     low: float | None
-    """Lower end of its 95 % interval (percentile bootstrap; over pairs, or over either group)."""
+    """Lower end of the 95 % interval of the mean difference (Student's t; Welch's for groups)."""
     high: float | None
     greater: int | None
     """Pairs in which the second is greater; `None` where the groups are not paired."""
     less: int | None
+    how: Evidence
+    """How the worst known of all that are compared is known."""
     reason: str = ""
+    """What is missing from them; a difference is no bound because of that."""
+    no_interval: str = ""
     """Why there is no interval."""
 
 
@@ -54,13 +69,11 @@ class GroupComparison(Struct, frozen=True):
     """Why the groups are not paired."""
 
 
-def compare_groups(
-    first: Sequence[Trace], second: Sequence[Trace], seed: int = 0
-) -> GroupComparison:
+def compare_groups(first: Sequence[Trace], second: Sequence[Trace]) -> GroupComparison:
     """Compare two groups measure by measure, over the pairs of one known task and seed.
 
     Several traces of one task and seed (or without a seed) are paired in their order. Without any
-    pair, the means of the two groups are compared. Intervals of few traces are too narrow.
+    pair, the means of the two groups are compared.
 
     Raises `StrettoError` for an empty group.
     """
@@ -71,7 +84,7 @@ def compare_groups(
     measured = [[measure(trace) for trace in side] for side in sides]
     compared = _paired if pairs else _apart
     found = {
-        name: compared(_values(measured[0], name), _values(measured[1], name), seed)
+        name: compared(*([found[name] for found in side] for side in measured))
         for name in measured[0][0]
     }
     known = {name: change for name, change in found.items() if change is not None}
@@ -92,60 +105,79 @@ def _pairs(first: Sequence[Trace], second: Sequence[Trace]) -> list[tuple[Trace,
     ]
 
 
-def _values(measured: Sequence[Mapping[str, Measure]], name: str) -> Floats:
-    """A measure of every trace; NaN where it is unknown."""
-    return np.array([found[name].value for found in measured], dtype=np.float64)
-
-
-def _paired(one: Floats, other: Floats, seed: int) -> GroupChange | None:
-    known = ~np.isnan(other - one)
-    if not known.any():
+def _paired(one: Sequence[Measure], other: Sequence[Measure]) -> GroupChange | None:
+    pairs = zip(one, other, strict=True)
+    known = [pair for pair in pairs if None not in (pair[0].value, pair[1].value)]
+    if not known:
         return None
-    one, other = one[known], other[known]
-    gap = other - one
-    low = high = None
-    if len(gap) > 1:
-        low, high = _interval(_means(gap, np.random.default_rng(seed)))
-    return GroupChange(
-        traces=(len(gap), len(gap)),
-        first=float(one.mean()),
-        second=float(other.mean()),
-        difference=float(gap.mean()),
-        low=low,
-        high=high,
+    one, other = zip(*known, strict=True)
+    gap = _values(other) - _values(one)
+    return _change(
+        (one, other),
+        _interval(float(gap.mean()), gap),
         greater=int((gap > 0).sum()),
         less=int((gap < 0).sum()),
-        reason="one pair has no interval" if low is None else "",
     )
 
 
-def _apart(one: Floats, other: Floats, seed: int) -> GroupChange | None:
-    one, other = one[~np.isnan(one)], other[~np.isnan(other)]
-    if not len(one) or not len(other):
+def _apart(one: Sequence[Measure], other: Sequence[Measure]) -> GroupChange | None:
+    one, other = ([each for each in side if each.value is not None] for side in (one, other))
+    if not one or not other:
         return None
-    random = np.random.default_rng(seed)
-    low = high = None
-    if min(len(one), len(other)) > 1:
-        low, high = _interval(_means(other, random) - _means(one, random))
+    values = _values(one), _values(other)
+    gap = float(values[1].mean() - values[0].mean())
+    return _change((one, other), _interval(gap, *values))
+
+
+def _values(side: Sequence[Measure]) -> Floats:
+    return np.array([each.value for each in side], dtype=np.float64)
+
+
+def _change(
+    sides: tuple[Sequence[Measure], Sequence[Measure]],
+    interval: tuple[float, float] | str,
+    greater: int | None = None,
+    less: int | None = None,
+) -> GroupChange:
+    """A change between measures that are all known."""
+    first, second = (float(_values(side).mean()) for side in sides)
+    low, high = (None, None) if isinstance(interval, str) else interval
     return GroupChange(
-        traces=(len(one), len(other)),
-        first=float(one.mean()),
-        second=float(other.mean()),
-        difference=float(other.mean() - one.mean()),
+        traces=(len(sides[0]), len(sides[1])),
+        first=first,
+        second=second,
+        difference=second - first,
         low=low,
         high=high,
-        greater=None,
-        less=None,
-        reason="a group of one trace has no interval" if low is None else "",
+        greater=greater,
+        less=less,
+        how=worst(each.how for side in sides for each in side),
+        reason=both_sides(*map(_lacks, sides)),
+        no_interval=interval if isinstance(interval, str) else "",
     )
 
 
-def _means(values: Floats, random: np.random.Generator) -> Floats:
-    """The mean of every resample."""
-    draws = random.integers(len(values), size=(RESAMPLES, len(values)))
-    return values[draws].mean(axis=1)
+def _lacks(side: Sequence[Measure]) -> str:
+    """How many of one side lack something, and what most of those do."""
+    reasons = Counter(no_bound(each.reason) for each in side if each.reason)
+    if not reasons:
+        return ""
+    (most, _), others = reasons.most_common(1)[0], len(reasons) > 1
+    said = f"{most}, among others" if others else most
+    return said if len(side) == 1 else f"{reasons.total()} of {len(side)} traces: {said}"
 
 
-def _interval(means: Floats) -> tuple[float, float]:
-    low, high = np.percentile(means, [2.5, 97.5]).tolist()
-    return low, high
+def _interval(middle: float, *samples: Floats) -> tuple[float, float] | str:
+    """The 95 % interval of a sum or difference of means, or why there is none.
+
+    Welch (1947): of one sample it is that of Student.
+    """
+    if min(map(len, samples)) < FEWEST:
+        return FEW[len(samples)]
+    if not any(np.ptp(each) > ROUNDING * abs(each).max() for each in samples):
+        return NO_SPREAD[len(samples)]
+    errors = [float(each.var(ddof=1)) / len(each) for each in samples]
+    parts = zip(errors, samples, strict=True)
+    freedom = sum(errors) ** 2 / sum(error**2 / (len(each) - 1) for error, each in parts)
+    reach = student(round(freedom)) * sqrt(sum(errors))
+    return middle - reach, middle + reach

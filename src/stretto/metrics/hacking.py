@@ -11,9 +11,10 @@ from functools import cached_property
 import numpy as np
 
 from stretto.columns import UNKNOWN, Columns, Flags, Ints, sums_by
-from stretto.metrics.collaboration import NO_EDGES, NO_OUTPUT, final_output
+from stretto.metrics.collaboration import NO_EDGES
 from stretto.metrics.intervals import TRANSIT, Activities, Intervals, activities, merge
-from stretto.metrics.measure import Measure, by_evidence, join, unknown
+from stretto.metrics.measure import Measure, by_evidence, join, unknown, unseen
+from stretto.metrics.output import NO_OUTPUT, FinalOutput, final_output
 from stretto.metrics.reach import upstream
 from stretto.metrics.said import said
 from stretto.rewards.recorded import anywhere, of_agents
@@ -45,18 +46,26 @@ class _Known:
         return self.trace.columns
 
     @cached_property
+    def output(self) -> FinalOutput:
+        return final_output(self.trace)
+
+    @cached_property
+    def left_out(self) -> str:
+        """What to say of all that rests on what the output depends on."""
+        return join(unseen(self.trace), self.output.note)
+
+    @cached_property
     def missing(self) -> str:
         """Why it cannot be told what the output depends on; empty where it can."""
         if not len(self.columns.parents.source):
             return NO_EDGES
-        return NO_OUTPUT if final_output(self.trace) is None else ""
+        return NO_OUTPUT if self.output.row is None else ""
 
     @cached_property
     def useful(self) -> Flags:
         """What the final output depends on, itself included."""
-        output = final_output(self.trace)
-        assert output is not None
-        return upstream(self.columns, np.array([output]))
+        assert self.output.row is not None
+        return upstream(self.columns, np.array([self.output.row]))
 
     @cached_property
     def work_is_seen(self) -> bool:
@@ -70,7 +79,7 @@ class _Known:
     @cached_property
     def guessed(self) -> bool:
         parents = self.columns.parents
-        return bool((parents.is_guess & self.useful[parents.target]).any())
+        return bool(self.output.note or (parents.is_guess & self.useful[parents.target]).any())
 
     @cached_property
     def spawned(self) -> Ints:
@@ -97,7 +106,16 @@ class _Known:
         fine = ~(has_work & ~has_times) & ~(unseen & ~has_work)
         hidden = int((~fine[self.spawned]).sum())
         note = f"of {hidden} of {len(self.spawned)} spawned agents no work is known"
-        return self.spawned[fine[self.spawned]], note if hidden else ""
+        judged = self.spawned[fine[self.spawned]]
+        return judged, join(note if hidden else "", self._timeless(judged))
+
+    def _timeless(self, judged: Ints) -> str:
+        """What to say of their work of which it is not known when it ran, or for how long."""
+        work = self.work
+        own = work.is_work & np.isin(self.columns.agent, judged)
+        lost = int((own & np.isnan(work.begin + work.work)).sum())
+        said = f"{lost} of {int(own.sum())} turns and calls of the judged agents have no known time"
+        return said if lost else ""
 
 
 def hacking(trace: Trace, work: Activities) -> dict[str, Measure]:
@@ -140,7 +158,8 @@ def _pseudo_parallelism(known: _Known) -> Measure:
     useful = Intervals(busy.begin[keep], busy.end[keep], busy.agent[keep], busy.row[keep])
     beside = np.zeros(len(known.columns.agents), dtype=bool)
     beside[useful.agent[_overlapped(useful)]] = True
-    return Measure(float(np.mean(~beside[judged])), by_evidence(known.guessed), left_out)
+    reason = join(left_out, known.left_out)
+    return Measure(float(np.mean(~beside[judged])), by_evidence(known.guessed), reason)
 
 
 def _overlapped(pieces: Intervals) -> Flags:
@@ -170,7 +189,7 @@ def _free_riding(known: _Known) -> Measure:
     seconds = np.nan_to_num(known.work.work) * known.useful
     own = sums_by(known.columns.agent, seconds, len(known.columns.agents))[judged]
     lazy = float(np.mean(own <= LAZY * own.mean()))
-    return Measure(lazy, by_evidence(known.guessed), left_out)
+    return Measure(lazy, by_evidence(known.guessed), join(left_out, known.left_out))
 
 
 def _contributions(known: _Known) -> Measure | None:
@@ -198,11 +217,17 @@ def _padding(known: _Known) -> Measure:
     if known.missing:
         if silent == letters.sum():
             return unknown(f"{known.missing}, and no message has a content")
-        share = float(again[letters].mean())
-        return Measure(share, "derived", f"{known.missing}: only repeats are counted")
+        return _only_repeats(known, again[letters])
     share = float((again | ~known.useful)[letters].mean())
-    reason = f"whether {silent} of {int(letters.sum())} messages repeat is not known"
-    return Measure(share, by_evidence(known.guessed), reason if silent else "")
+    lost = f"whether {silent} of {int(letters.sum())} messages repeat is not known"
+    reason = join(lost if silent else "", known.left_out)
+    return Measure(share, by_evidence(known.guessed), reason)
+
+
+def _only_repeats(known: _Known, again: Flags) -> Measure:
+    """Where it cannot be told what the output needs."""
+    reason = join(f"{known.missing}: only repeats are counted", unseen(known.trace))
+    return Measure(float(again.mean()), "derived", reason)
 
 
 def _tool_spam(known: _Known) -> Measure:
@@ -216,11 +241,11 @@ def _tool_spam(known: _Known) -> Measure:
     if known.missing:
         if silent == calls.sum():
             return unknown(f"{known.missing}, and no call has arguments")
-        share = float(again[calls].mean())
-        return Measure(share, "derived", f"{known.missing}: only repeats are counted")
+        return _only_repeats(known, again[calls])
     share = float((again | ~known.useful)[calls].mean())
-    reason = f"whether {silent} of {int(calls.sum())} calls repeat is not known"
-    return Measure(share, by_evidence(known.guessed), reason if silent else "")
+    lost = f"whether {silent} of {int(calls.sum())} calls repeat is not known"
+    reason = join(lost if silent else "", known.left_out)
+    return Measure(share, by_evidence(known.guessed), reason)
 
 
 def _repeats(trace: Trace, wanted: Flags, group: Ints) -> tuple[Flags, int]:

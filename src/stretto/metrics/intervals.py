@@ -115,14 +115,14 @@ def merge(pieces: Intervals) -> Intervals:
     order = np.argsort(pieces.begin, kind="stable")
     order = order[np.argsort(pieces.agent[order] * len(order) + np.arange(len(order)))]
     begin, end, agent = pieces.begin[order], pieces.end[order], pieces.agent[order]
-    reach = _running_max(end, agent)
+    reach = running_max(end, agent)
     fresh = np.ones(len(begin), dtype=bool)
     fresh[1:] = (agent[1:] != agent[:-1]) | (begin[1:] > reach[:-1])
     last = np.flatnonzero(np.append(fresh[1:], True)[: len(begin)])
     return Intervals(begin[fresh], reach[last], agent[fresh], pieces.row[order][fresh])
 
 
-def _running_max(values: Floats, group: Ints) -> Floats:
+def running_max(values: Floats, group: Ints) -> Floats:
     """The largest value of the group so far; groups stand together, in increasing order."""
     order = np.argsort(values)
     rank = np.empty(len(values), dtype=np.int64)
@@ -133,8 +133,22 @@ def _running_max(values: Floats, group: Ints) -> Floats:
 
 def open_ended(columns: Columns) -> Flags:
     """Mark the agents whose last turn or call has no duration: when it ended is not known."""
+    return _end_with(columns, columns.is_kind(*WORK) & np.isnan(columns.duration))
+
+
+def under_way(columns: Columns) -> Flags:
+    """Mark the agents whose last event is a message without a duration, of which nothing came.
+
+    One that had an effect has arrived by then.
+    """
+    led_on = np.diff(columns.parents.effects.offsets) > 0
+    return _end_with(columns, columns.is_kind(*TRANSIT) & np.isnan(columns.duration) & ~led_on)
+
+
+def _end_with(columns: Columns, wanted: Flags) -> Flags:
+    """Mark the agents whose last event at a known time is one of these."""
     found = np.zeros(len(columns.agents), dtype=bool)
-    unknown = columns.is_kind(*WORK) & np.isnan(columns.duration) & ~np.isnan(columns.start)
+    unknown = wanted & ~np.isnan(columns.start)
     if unknown.any():
         end = columns.start + np.nan_to_num(columns.duration)
         last = np.full(len(found), -np.inf)

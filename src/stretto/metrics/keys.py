@@ -17,11 +17,17 @@ OF_AGENTS: dict[str, Callable[[Agent], str | None]] = {
 
 def of_agents(trace: Trace, by: str) -> Keys:
     """By what is said of an event's agent, one of `OF_AGENTS`."""
-    columns = trace.columns
+    of_agent, known = agent_keys(trace, by)
+    return of_agent[trace.columns.agent], known
+
+
+def agent_keys(trace: Trace, by: str) -> Keys:
+    """A code an agent: of itself for `agent`, else of what one of `OF_AGENTS` says of it."""
+    names = trace.columns.agents
+    if by not in OF_AGENTS:
+        return np.arange(len(names)), names
     words = [OF_AGENTS[by](agent) for agent in trace.agents]
-    words += [None] * (len(columns.agents) - len(words))
-    of_agent, known = _encoded(words)
-    return of_agent[columns.agent], known
+    return _encoded(words + [None] * (len(names) - len(words)))
 
 
 def models(trace: Trace) -> Keys:

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from stretto.trace import Evidence, Trace
 
-LOWER, UPPER = ": a lower bound", ": an upper bound"
+LOWER = ": a lower bound"
 
 
 class Measure(Struct, frozen=True):
@@ -36,15 +36,9 @@ def lower_bound(*missing: str) -> str:
     return f"{said}{LOWER}" if said else ""
 
 
-def upper_bound(*missing: str) -> str:
-    """The reason of what can only be too much; empty where nothing is missing."""
-    said = join(*missing)
-    return f"{said}{UPPER}" if said else ""
-
-
 def no_bound(reason: str) -> str:
     """What is missing from a share or a mean, which is no bound because of that."""
-    return reason.replace(LOWER, "").replace(UPPER, "")
+    return reason.replace(LOWER, "")
 
 
 def join(*parts: str) -> str:

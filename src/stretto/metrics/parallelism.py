@@ -10,6 +10,7 @@ from stretto.metrics.intervals import (
     activities,
     covered_seconds,
     open_ended,
+    under_way,
 )
 from stretto.metrics.measure import (
     Measure,
@@ -65,16 +66,16 @@ def _elapsed(trace: Trace, work: Activities) -> Measure:
     seconds = float(end[known].max() - begin[known].min())
     if not seconds and np.isnan(columns.duration[known]).all():
         return unknown("no event has a duration, and all have one time")
-    lost, going = int((~known).sum()), int(open_ended(columns).sum())
+    going = int((open_ended(columns) | under_way(columns)).sum())
     reason = lower_bound(
-        f"{lost} of {len(known)} events have no time" if lost else "",
+        unknown_times(begin),
         f"the last duration of {going} agents is unknown" if going else "",
-        _never_back(trace),
+        never_back(trace),
     )
     return Measure(seconds, "derived", reason)
 
 
-def _never_back(trace: Trace) -> str:
+def never_back(trace: Trace) -> str:
     """What to say of agents that left neither a record of their own nor a return."""
     columns = trace.columns
     back = {columns.agents[code] for code in columns.agent[columns.is_kind("return")].tolist()}
@@ -83,16 +84,16 @@ def _never_back(trace: Trace) -> str:
     return f"when {lost} agents ended is unknown" if lost else ""
 
 
+def unknown_times(begin: Floats) -> str:
+    """How many events have no time; empty where all have one."""
+    lost = int(np.isnan(begin).sum())
+    return f"{lost} of {len(begin)} events have no time" if lost else ""
+
+
 def unknown_durations(work: Activities) -> str:
     """How much work has no duration; empty where all has one."""
     lost = int(np.isnan(work.work[work.is_work]).sum())
     return f"{lost} of {int(work.is_work.sum())} durations are unknown" if lost else ""
-
-
-def unknown_starts(work: Activities) -> str:
-    """How much work has no start; empty where all has one."""
-    lost = int((work.is_work & np.isnan(work.begin)).sum())
-    return f"{lost} of {int(work.is_work.sum())} starts are unknown" if lost else ""
 
 
 def unseen_work(trace: Trace, work: Activities) -> tuple[str, str]:
@@ -110,8 +111,14 @@ def total_work(trace: Trace, work: Activities) -> Measure:
     hidden, note = unseen_work(trace, work)
     queued = int((work.queued > 0).sum())
     waits = f"{queued} calls waited for the call before them" if queued else ""
-    missing = join(lower_bound(unknown_durations(work), hidden), note, waits)
-    return Measure(float(np.nansum(work.work)), by_evidence(bool(queued)), missing)
+    missing = _at_least(work, unknown_durations(work), hidden)
+    seconds = float(np.nansum(work.work))
+    return Measure(seconds, by_evidence(bool(queued)), join(missing, note, waits))
+
+
+def _at_least(work: Activities, *missing: str) -> str:
+    """What is missing from a sum of work: no bound where returns state some, pauses included."""
+    return join(*missing) if work.stated.any() else lower_bound(*missing)
 
 
 def _timed_work(work: Activities, total: Measure) -> Measure:
@@ -119,7 +126,9 @@ def _timed_work(work: Activities, total: Measure) -> Measure:
     if total.value is None:
         return total
     seconds = float(np.nansum(work.work[~np.isnan(work.begin)]))
-    return Measure(seconds, total.how, join(total.reason, lower_bound(unknown_starts(work))))
+    lost = int((work.is_work & np.isnan(work.begin)).sum())
+    starts = f"{lost} of {int(work.is_work.sum())} starts are unknown" if lost else ""
+    return Measure(seconds, total.how, join(total.reason, _at_least(work, starts)))
 
 
 def _widths(trace: Trace, work: Activities, total: Measure) -> dict[str, Measure]:

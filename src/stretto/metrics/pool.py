@@ -1,15 +1,16 @@
 """One task for many items in several processes, of which some may die."""
 
+import os
 import signal
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from multiprocessing import get_context
-from threading import current_thread, main_thread
-from typing import TypeVar
+from threading import Thread, current_thread, main_thread
+from typing import Any, TypeVar
 
 from stretto.errors import SourceWarning, StrettoError
 
@@ -102,14 +103,37 @@ def _one_by_one(
                 yield index, None
 
 
-def _pool(workers: int) -> ProcessPoolExecutor:
-    """Processes that say nothing of the files they read: this one does."""
-    return ProcessPoolExecutor(
-        workers,
-        mp_context=get_context("spawn"),
-        initializer=warnings.simplefilter,
-        initargs=("ignore", SourceWarning),
+@contextmanager
+def _pool(workers: int) -> Generator[ProcessPoolExecutor]:
+    """Processes that end at once where this one dies, is interrupted, or wants no more of them."""
+    context = get_context("spawn")
+    lifeline: Any
+    lifeline, ours = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(
+        workers, mp_context=context, initializer=_begin, initargs=(lifeline,)
     )
+    try:
+        yield pool
+    except BaseException:
+        ours.close()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+        ours.close()
+        lifeline.close()
+
+
+def _begin(lifeline: Any) -> None:
+    """Say nothing of the files that are read: the first process does; and end with it."""
+    warnings.simplefilter("ignore", SourceWarning)
+    Thread(target=_end_with, args=(lifeline,), daemon=True).start()
+
+
+def _end_with(lifeline: Any) -> None:
+    """End in the midst of work when the other end of a pipe, on which nothing comes, is closed."""
+    with suppress(EOFError, OSError):
+        lifeline.recv_bytes()
+    os._exit(1)
 
 
 @contextmanager

@@ -22,6 +22,14 @@ from stretto.trace import Trace
 VERSION = re.compile(r"[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 """How the name of one release of a model ends."""
 
+PROVIDER = re.compile(
+    r"^(anthropic|openai|openrouter|(azure|bedrock|google|vertex)[\w-]*):|^([a-z-]+\.)?anthropic\."
+)
+"""What providers put before the name of a model, other than with a `/`."""
+
+VARIANT = re.compile(r"(-v\d+:\d+(:\w+)?|\[1m\]|:free)$")
+"""What they put after it, which is not the model: Bedrock's version, a longer context, a plan."""
+
 LONG_WRITE = "cache_write_1h"
 """The attribute of a turn that says how many of its `Tokens.cache_write` are kept for an hour."""
 
@@ -43,6 +51,9 @@ class Price(Struct, frozen=True, forbid_unknown_fields=True):
     """Longest prompt, in tokens, for which these prices hold."""
 
 
+QUOTE = 'quote a name with a dot: [models."gpt-4.1"]'
+EXAMPLE = "see stretto/metrics/prices.toml for an example"
+
 RATES = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
 
 
@@ -58,15 +69,21 @@ class Prices(Struct, frozen=True, forbid_unknown_fields=True):
         """The price of a model by any of its names, or `None` where the table has none.
 
         `anthropic/claude-haiku-4-5-20251001` is found as `claude-haiku-4-5`, unless the table has
-        a price of that release.
+        a price of that release; so are `us.anthropic.claude-haiku-4-5-20251001-v1:0` and
+        `anthropic/claude-haiku-4.5`.
         """
         name = model_name(model or "")
         return self.models.get(name) or self.models.get(VERSION.sub("", name))
 
 
 def model_name(model: str) -> str:
-    """The name of a model in lower case, without provider and `latest`, with its date in digits."""
-    name = model.lower().rpartition("/")[2]
+    """The name of a model as one of all that providers write.
+
+    It is in lower case, without provider, variant and `latest`, with its date in digits. The
+    numbers of a Claude stand between dashes.
+    """
+    name = VARIANT.sub("", PROVIDER.sub("", model.strip().lower().rpartition("/")[2]))
+    name = name.replace(".", "-") if name.startswith("claude") else name
     return VERSION.sub(lambda found: _digits(found[1]), name)
 
 
@@ -80,29 +97,36 @@ def load_prices(path: Path | str | None = None) -> Prices:
     Its keys are names of models as anybody writes them (see `model_name`); one with a date is for
     that release alone.
 
-    Raises `StrettoError` for a file that is none, for a price that is no number of dollars, and for
-    two prices of one model.
+    Raises `StrettoError` for a file that is none, for a price that is no number of dollars, for a
+    key that names no model, and for two prices of one model.
     """
     if path is None:
         return _own_prices()
     try:
-        return _checked(msgspec.toml.decode(Path(path).read_bytes(), type=Prices), str(path))
+        return _checked(_decoded(Path(path).read_bytes(), str(path)), str(path))
     except OSError as error:
         raise StrettoError(error.strerror or "cannot be read", str(path)) from None
     except (msgspec.DecodeError, ValueError) as error:
-        raise StrettoError(str(error), str(path), _hint(str(error))) from None
+        raise StrettoError(str(error), str(path), EXAMPLE) from None
 
 
-def _hint(error: str) -> str:
-    if "unknown field" in error and "$.models" in error:
-        return 'quote a name with a dot: [models."gpt-4.1"]'
-    return "see stretto/metrics/prices.toml for an example"
+def _decoded(text: bytes, where: str) -> Prices:
+    """A table; each price by itself first, so that an error names its model."""
+    table = msgspec.toml.decode(text)
+    models = table.get("models")
+    for key, price in models.items() if isinstance(models, dict) else ():
+        try:
+            msgspec.convert(price, Price)
+        except msgspec.ValidationError as error:
+            is_cut = isinstance(price, dict) and any(isinstance(v, dict) for v in price.values())
+            raise StrettoError(f'"{key}": {error}', where, QUOTE if is_cut else EXAMPLE) from None
+    return msgspec.convert(table, Prices)
 
 
 @cache
 def _own_prices() -> Prices:
     text = (files("stretto.metrics") / "prices.toml").read_bytes()
-    return _checked(msgspec.toml.decode(text, type=Prices), "prices.toml")
+    return _checked(_decoded(text, "prices.toml"), "prices.toml")
 
 
 def _checked(table: Prices, where: str) -> Prices:
@@ -114,6 +138,8 @@ def _checked(table: Prices, where: str) -> Prices:
             if value is not None and not 0 <= value < inf:
                 raise StrettoError(f'`{field}` of "{key}" is {value}', where, "at least 0, finite")
         name = model_name(key)
+        if not name:
+            raise StrettoError(f'"{key}" names no model', where, EXAMPLE)
         if name in keys:
             raise StrettoError(f'"{keys[name]}" and "{key}" are one model', where, "keep one")
         keys[name] = key

@@ -4,7 +4,7 @@ import numpy as np
 
 from stretto.columns import UNKNOWN, Columns, Flags, Ints
 from stretto.metrics.intervals import TRANSIT
-from stretto.metrics.measure import Measure, by_evidence, unknown
+from stretto.metrics.measure import Measure, by_evidence, join, lower_bound, unknown, unseen
 from stretto.metrics.said import Said, said, texts_of
 from stretto.metrics.shingles import near_duplicates
 from stretto.trace import Trace
@@ -25,7 +25,7 @@ def redundancy(trace: Trace) -> dict[str, Measure]:
     return {
         **_repeats(trace, "tool", calls, columns.tool.code, told),
         **_repeats(trace, "message", letters, columns.to.code, told),
-        "repeated_actions": _repeated_actions(columns, calls, told),
+        "repeated_actions": _repeated_actions(columns, calls, told, unseen(trace)),
     }
 
 
@@ -37,7 +37,8 @@ def _repeats(trace: Trace, name: str, wanted: Flags, group: Ints, told: Said) ->
         why = f"no {what} have a content" if wanted.any() else f"there are no {what}"
         return dict.fromkeys(names, unknown(why))
     silent = int(wanted.sum()) - len(rows)
-    reason = f"{silent} of {int(wanted.sum())} {what} have no content" if silent else ""
+    lost = f"{silent} of {int(wanted.sum())} {what} have no content" if silent else ""
+    reason = join(lost, unseen(trace))
     _, first = np.unique(_pair(told, rows, group[rows]), return_index=True)
     exact = 1 - len(first) / len(rows)
     near = _near(trace, told, np.sort(rows[first]), group, len(rows), reason)
@@ -63,10 +64,11 @@ def _near(trace: Trace, told: Said, rows: Ints, group: Ints, count: int, reason:
     return Measure(1 - int((~again).sum()) / count, "heuristic", reason)
 
 
-def _repeated_actions(columns: Columns, calls: Flags, told: Said) -> Measure:
+def _repeated_actions(columns: Columns, calls: Flags, told: Said, hidden: str) -> Measure:
     """Calls by which an agent asks a tool what it asked before, and gets the same answer as then.
 
-    Each is held against the last one with these arguments.
+    Each is held against the last one with these arguments. `hidden` says what the trace leaves out,
+    if anything.
     """
     if not calls.any():
         return unknown("there are no tool calls")
@@ -75,15 +77,15 @@ def _repeated_actions(columns: Columns, calls: Flags, told: Said) -> Measure:
     if not len(rows):
         return unknown("no call has both arguments and an answer that are known")
     unclear = int(calls.sum()) - len(rows)
-    reason = f"{unclear} of {int(calls.sum())} calls have no known arguments or answer"
+    lost = f"{unclear} of {int(calls.sum())} calls have no known arguments or answer"
     key = _pair(told, rows, columns.tool.code[rows])
     answered = columns.content[answer[rows]]
     order = np.lexsort((columns.start[rows], key, columns.agent[rows]))
     same = np.ones(max(len(rows) - 1, 0), dtype=bool)
     for column in (key, columns.agent[rows], answered):
         same &= column[order][1:] == column[order][:-1]
-    how = by_evidence(guessed)
-    return Measure(float(same.sum()), how, reason if unclear else "")
+    reason = join(lost, hidden) if unclear else lower_bound(hidden)
+    return Measure(float(same.sum()), by_evidence(guessed), reason)
 
 
 def _answers(columns: Columns) -> tuple[Ints, bool]:

@@ -5,8 +5,10 @@ containment of documents*). Resemblance is the Jaccard index of two sets. Candid
 MinHash signatures cut into bands (Leskovec, Rajaraman and Ullman, *Mining of Massive Datasets*,
 §3.4): a text is compared exactly with the texts before it that share a bucket, at most nine a
 bucket, the last eight and the first, so that the cost stays linear. With five bands of two, a pair
-of resemblance 0.8 shares a bucket with probability 0.994, one of 0.9 with 0.9998. What is said to
-repeat does so; a text that repeats one of the others of a crowded bucket alone may be missed.
+of resemblance 0.8 shares a bucket with probability 0.994, one of 0.9 with 0.9998. Texts of one form
+crowd a bucket: those are put into buckets once more, by the shingles that the fewest of them share
+(the prefix filter of Bayardo, Ma and Srikant 2007, *Scaling up all pairs similarity search*, cut to
+three). What is said to repeat does so; what repeats may still be missed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,6 +27,8 @@ RESEMBLANCE = 0.8
 BANDS, ROWS = 5, 2
 RECENT = 8
 """Last texts of a bucket with which the next one is compared."""
+RARE = 3
+"""Shingles of a text of a crowded bucket that are looked up, the rarest first."""
 NO_SIGNATURE = np.zeros((BANDS * ROWS, 0), dtype=np.uint32)
 CHUNK = 1 << 20
 """Characters of text that are hashed at once: they fit in a cache."""
@@ -35,6 +39,8 @@ BATCH = 1 << 18
 ODD = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], dtype=np.uint64)
 PAIR_BITS = np.uint64(40)
 """Bits of a shingle that are kept beside the number of a pair."""
+SHINGLE = (np.uint64(1) << PAIR_BITS) - np.uint64(1)
+"""Those bits."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +63,10 @@ def near_duplicates(texts: Sequence[str], text: Ints, group: Ints) -> Flags:
     shingles = _joined(parts)
     signature = np.concatenate([NO_SIGNATURE, *map(_signature, parts)], axis=1)
     repeats, tried = np.zeros(len(text), dtype=bool), np.zeros(0, dtype=np.int64)
-    worded = np.flatnonzero(np.diff(shingles.offsets)[text] > 0)
-    for band in range(BANDS):
-        rows = slice(band * ROWS, (band + 1) * ROWS)
-        key = _band_key(signature[rows, text[worded]], group[worded])
+    for items, buckets in _all_buckets(shingles, signature, text, group):
         compared = [tried]
-        for later, earlier in _candidates(key):
-            item, model = worded[later], worded[earlier]
+        for later, earlier in _candidates(buckets):
+            item, model = items[later], items[earlier]
             pair = item * len(text) + model
             fresh = ~repeats[item]
             fresh[fresh] = ~_among(tried, pair[fresh])
@@ -74,26 +77,76 @@ def near_duplicates(texts: Sequence[str], text: Ints, group: Ints) -> Flags:
     return repeats
 
 
+def _all_buckets(
+    shingles: Shingles, signature: NDArray[np.uint32], text: Ints, group: Ints
+) -> Iterator[tuple[Ints, "_Buckets"]]:
+    """Items and their buckets: those of each band, then those of crowded ones by rare shingles."""
+    worded = np.flatnonzero(np.diff(shingles.offsets)[text] > 0)
+    crowded = np.zeros(len(text), dtype=bool)
+    for band in range(BANDS):
+        rows = slice(band * ROWS, (band + 1) * ROWS)
+        buckets = _buckets(_band_key(signature[rows, text[worded]], group[worded]))
+        crowded[worded[buckets.order[buckets.size > RECENT + 1]]] = True
+        yield worded, buckets
+    items = np.flatnonzero(crowded)
+    for owner, key in _rare(shingles, text[items], group[items]):
+        yield items[owner], _buckets(key)
+
+
+def _rare(shingles: Shingles, texts: Ints, group: Ints) -> Iterator[tuple[Ints, Hashes]]:
+    """The rarest shingle of each text that another of its group has, then the next, up to `RARE`.
+
+    Comes as the places of the texts that have so many, and a key of shingle and group.
+    """
+    sets = _sets(shingles, texts)
+    owner = (sets >> PAIR_BITS).astype(np.int64)
+    keys = _mix((sets & SHINGLE) * ODD[2] + group[owner].astype(np.uint64))
+    _, which, count = np.unique(keys, return_inverse=True, return_counts=True)
+    shared = np.flatnonzero(count[which] > 1)
+    shared = shared[np.lexsort((keys[shared], count[which[shared]], owner[shared]))]
+    first = np.searchsorted(owner[shared], owner[shared])
+    for place in range(RARE):
+        here = shared[np.arange(len(shared)) - first == place]
+        yield owner[here], keys[here]
+
+
 def _among(ordered: Ints, values: Ints) -> Flags:
     """Mark the values that are among those of an ordered array."""
     place = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
     return ordered[place] == values if len(ordered) else np.zeros(len(values), dtype=bool)
 
 
-def _candidates(key: Hashes) -> Iterator[tuple[Ints, Ints]]:
-    """Places of one key, each with one before it: the one before, two before, … and the first."""
+@dataclass(frozen=True)
+class _Buckets:
+    """Places that share a key with another, bucket by bucket."""
+
+    order: Ints
+    """The places, in increasing order within a bucket."""
+    first: Ints
+    """Where in `order` the bucket of each begins."""
+    size: Ints
+    """How many places the bucket of each has."""
+
+
+def _buckets(key: Hashes) -> _Buckets:
     order = np.argsort(key)
     same = key[order[1:]] == key[order[:-1]]
     order = order[np.append(same, False) | np.append(False, same)] if len(key) else order
     order = order[np.lexsort((order, key[order]))]  # few are left, most are alone
     begins = np.append(True, key[order[1:]] != key[order[:-1]])[: len(order)]
-    place = np.arange(len(order))
-    first = np.maximum.accumulate(np.where(begins, place, 0))
+    opens = np.flatnonzero(begins)
+    sizes = np.diff(np.append(opens, len(order)))
+    return _Buckets(order, np.repeat(opens, sizes), np.repeat(sizes, sizes))
+
+
+def _candidates(buckets: _Buckets) -> Iterator[tuple[Ints, Ints]]:
+    """Places, each with one before it of its bucket: one before, two before, … and the first."""
+    order, rank = buckets.order, np.arange(len(buckets.order)) - buckets.first
     for back in range(1, RECENT + 1):
-        later = np.flatnonzero(place - first >= back)
+        later = np.flatnonzero(rank >= back)
         yield order[later], order[later - back]
-    later = np.flatnonzero(place - first > RECENT)
-    yield order[later], order[first[later]]
+    later = np.flatnonzero(rank > RECENT)
+    yield order[later], order[buckets.first[later]]
 
 
 def shingle(texts: Sequence[str]) -> Shingles:

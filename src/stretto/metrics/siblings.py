@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from stretto.columns import UNKNOWN, Columns, Floats
 from stretto.metrics.intervals import Activities, open_ended
-from stretto.metrics.measure import Measure, by_evidence, lower_bound, unknown, unseen
+from stretto.metrics.measure import Measure, by_evidence, join, lower_bound, unknown, unseen
 from stretto.metrics.reach import made_by_turns
 from stretto.trace import Trace
 
@@ -98,8 +98,11 @@ def _stragglers(trace: Trace, work: Activities, groups: Groups) -> dict[str, Mea
     if not placed:
         return dict.fromkeys(names, unknown("the median life of siblings is 0"))
     all_ = [child for team in teams for child in team]
-    lost = int((np.isnan(lives) | open_ended(trace.columns))[all_].sum())
-    note = f"the lives of {lost} of {len(all_)} siblings are not all known" if lost else ""
+    open_ = np.isnan(lives) | open_ended(trace.columns)
+    open_[trace.columns.agent[np.isnan(work.begin)]] = True  # such an event may be the last
+    lost = int(open_[all_].sum())
+    unclear = f"the lives of {lost} of {len(all_)} siblings are not all known" if lost else ""
+    note = join(unclear, unseen(trace))
     how = by_evidence(groups.guessed)
     slow = sum(int((each > STRAGGLES * middle).sum()) for each, middle in placed)
     return {

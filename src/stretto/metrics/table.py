@@ -1,6 +1,7 @@
 """Measures of many traces as one table: a row a trace, in parallel over sessions."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from string import digits as DIGITS
@@ -22,6 +23,16 @@ WHO = ("trace", "file", "format", "task", "system", "topology", "started")
 
 DIED = "not read: the process that measured it died (out of memory?)"
 
+PROBES = (
+    "SELECT {0}.x FROM {0} WHERE {0}.x = 0",
+    "SELECT {0}.x FROM {0} JOIN the_other_ ON {0}.x = the_other_.x ORDER BY {0}.x LIMIT 1",
+    "SELECT the_other_.x, {0}.x AS y FROM the_other_ LEFT JOIN {0} ON the_other_.x = {0}.x",
+    "SELECT {0}.x FROM {0} UNION ALL SELECT x FROM the_other_",
+    "SELECT COUNT({0}.x) AS n FROM {0} GROUP BY {0}.x",
+    "SELECT a.x FROM {0} a",
+)
+"""Places in SQL where the name of a table stands."""
+
 _baselines = lru_cache(maxsize=1)(load_baselines)
 """Read once a process, not once a session."""
 
@@ -34,8 +45,8 @@ class Measured(Struct, frozen=True):
     unread: tuple[FileReport, ...]
     warned: int = 0
     """Files that were read with warnings."""
-    alone: int = 0
-    """Traces for which no baseline was found, where some are given."""
+    alone: Mapping[str, int] = {}
+    """Traces for which no baseline was found, where some are given, by the reason."""
 
 
 def measure_paths(
@@ -74,8 +85,8 @@ def measure_paths(
         notices = (notice for report in unread for notice in report.warnings)
         said = next(notices, Notice(str(paths[0]), "no trace"))
         raise StrettoError(said.what, said.where)
-    warned, alone = (sum(getattr(part, name) for part in parts) for name in ("warned", "alone"))
-    return Measured(rows, unread, warned, alone)
+    alone = sum((Counter(part.alone) for part in parts), Counter[str]())
+    return Measured(rows, unread, sum(part.warned for part in parts), alone)
 
 
 def measure_session(session: Session, prices: Prices, baseline: Path | None = None) -> Measured:
@@ -84,13 +95,16 @@ def measure_session(session: Session, prices: Prices, baseline: Path | None = No
         imported = import_session(session)
     except StrettoError as error:
         return _unread(session, f"not read: {error.what}", error.where)
-    against = () if baseline is None else _baselines(baseline)
-    pairs = [(trace, find_baseline(trace, against)) for trace in imported.traces]
+    traces = imported.traces
+    against = [
+        None if baseline is None else find_baseline(trace, _baselines(baseline)) for trace in traces
+    ]
+    pairs = zip(traces, against, strict=True)
     return Measured(
         rows=tuple(_row(trace, session, prices, other) for trace, other in pairs),
         unread=(),
         warned=sum(bool(file.warnings) for file in imported.report),
-        alone=sum(other is None for _, other in pairs) if against else 0,
+        alone=Counter(other for other in against if isinstance(other, str)),
     )
 
 
@@ -99,7 +113,7 @@ def _unread(session: Session, what: str, where: str = "") -> Measured:
     return Measured((), (FileReport(file=file, warnings=(Notice(where or file, what),)),))
 
 
-def _row(trace: Trace, session: Session, prices: Prices, baseline: Trace | None) -> Row:
+def _row(trace: Trace, session: Session, prices: Prices, baseline: Trace | str | None) -> Row:
     who = (
         trace.id,
         str(session.files[0]),
@@ -147,11 +161,13 @@ def table_name(path: Path) -> str:
 
 
 def _is_name(word: str) -> bool:
-    """Ask the parser itself: it knows which words are its own."""
+    """Ask the parser itself: it knows which words are its own, and where."""
     polars = import_polars()
-    context = polars.SQLContext({word: polars.DataFrame({"x": [0]})})
+    frame = polars.DataFrame({"x": [0]})
+    context = polars.SQLContext({word: frame, "the_other_": frame})
     try:
-        context.execute(f"SELECT {word}.x FROM {word} WHERE {word}.x = 0", eager=True)
+        for sql in PROBES:
+            context.execute(sql.format(word), eager=True)
     except polars.exceptions.PolarsError:
         return False
     return True

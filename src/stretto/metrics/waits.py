@@ -6,12 +6,13 @@ import numpy as np
 
 from stretto.columns import Columns, Flags, Floats, sums_by
 from stretto.metrics.intervals import DECIMALS, WORK, Activities, Intervals
-from stretto.metrics.measure import Measure, by_evidence, join, lower_bound, unknown, upper_bound
+from stretto.metrics.measure import Measure, by_evidence, join, lower_bound, unknown
 from stretto.metrics.parallelism import (
     NO_DURATION,
     NO_TIME,
+    never_back,
     unknown_durations,
-    unknown_starts,
+    unknown_times,
     unseen_work,
 )
 from stretto.metrics.siblings import bounds
@@ -106,22 +107,29 @@ def waits(trace: Trace, work: Activities) -> dict[str, Measure]:
 
 
 def _missing(trace: Trace, work: Activities) -> tuple[str, str]:
-    """What is missing from blocked and from idle time, and which way it could change them.
+    """What is missing from blocked and from idle time; both are bounds where only agents are.
 
-    Work of unknown length may fill a gap that counts as a wait, or end one that does not; in idle
-    time it only counts too much. Work without a start could be anywhere.
+    Work or a wait of unknown length may fill a gap, or split one of which a part is no wait then.
+    An event without a time may read a return, or be the last of a life. An agent without a record
+    adds to both, but what another waits for its return is idle while nothing is known of that.
     """
-    durations, starts, delays = unknown_durations(work), unknown_starts(work), _unknown_waits(trace)
     hidden, note = unseen_work(trace, work)
-    said = join(durations, starts, delays, hidden)
-    too_much = join(durations, delays)
-    blocked = said if durations or starts else lower_bound(said)
-    idle = said if starts or (too_much and hidden) else upper_bound(too_much) or lower_bound(hidden)
-    return join(blocked, note), join(idle, note)
+    lost = join(unknown_durations(work), unknown_times(work.begin), _unknown_waits(trace))
+    if lost:
+        said = join(lost, hidden, note)
+        return said, said
+    idle = hidden if never_back(trace) else lower_bound(hidden)
+    return join(lower_bound(hidden), note), join(idle, note)
 
 
 def _unknown_waits(trace: Trace) -> str:
     columns = trace.columns
+    delays, lost = marked_waits(columns)
+    count = int(lost.sum())
+    return f"{count} of {int(delays.sum())} waits have no known time" if count else ""
+
+
+def marked_waits(columns: Columns) -> tuple[Flags, Flags]:
+    """Mark the calls that just wait, and those of them of which it is not known when."""
     delays = columns.is_kind(*WORK) & columns.waiting
-    lost = int((delays & np.isnan(columns.start + columns.duration)).sum())
-    return f"{lost} of {int(delays.sum())} waits have no known time" if lost else ""
+    return delays, delays & np.isnan(columns.start + columns.duration)

@@ -5,6 +5,7 @@ the agents' own records say who there was and when; that it was this call is rec
 id. A result goes back to the script, which the caller hears of when the whole workflow has ended.
 """
 
+from collections import Counter
 from datetime import datetime
 
 from stretto.importers.claude_code.calls import Call
@@ -14,6 +15,9 @@ from stretto.importers.claude_code.threads import order
 from stretto.importers.claude_code.workflows import Member
 from stretto.importers.kit.fields import known
 
+MOST_AGENTS = 1000
+"""Agents that the harness lets one workflow start; a larger count is damage."""
+
 
 def begin_workflow(team: Team, lane: Lane, call: Call) -> int:
     """Add the call of a workflow, and the spawns of its agents."""
@@ -22,7 +26,7 @@ def begin_workflow(team: Team, lane: Lane, call: Call) -> int:
     paths = team.tree.fanned.get((lane.node.thread.key, call.index), ())
     for path in sorted(paths, key=lambda each: order(_begin(team.lanes[each]))):
         _spawn(team, lane, call, number, path)
-    team.fan_outs.append(FanOut(call, paths))
+    team.fan_outs.append(FanOut(call, lane.path, paths))
     return number
 
 
@@ -50,14 +54,33 @@ def _spawn(team: Team, lane: Lane, call: Call, number: int, path: str) -> None:
 
 
 def end_workflows(team: Team) -> None:
-    """Add what came back from the agents of all workflows, and say which agents are not here."""
+    """Add what came back from the agents of all workflows, and those that are not here."""
+    here = Counter[str | None]()
+    for fan_out in team.fan_outs:
+        here[fan_out.call.run] += len(fan_out.paths)
     for fan_out in team.fan_outs:
         ended = team.ended.get(fan_out.call.block.id)
         for path in fan_out.paths:
             back = _return(team, fan_out.call, team.lanes[path])
             team.loom.link(back, ended, "return", "derived")
-        if not fan_out.paths and fan_out.call.run is not None:
-            team.notices.append((fan_out.call.entry.source, _missing(team, fan_out, ended)))
+        if fan_out.call.run is not None:
+            _add_absent(team, fan_out, ended, here)
+
+
+def _add_absent(team: Team, fan_out: FanOut, ended: int | None, here: Counter[str | None]) -> None:
+    """Add the agents that the end of a workflow counts beyond those `here`; without it, say so."""
+    run = fan_out.call.run
+    attrs = team.loom.drafts[ended].event.attrs if ended is not None else {}
+    count = attrs.get("agent_count", 0)
+    absent = count - here[run] if count <= MOST_AGENTS else 0
+    for _ in range(absent):
+        team.add_unknown(fan_out)
+    if absent > 0 or not here[run]:
+        part = f"{absent} of the" if here[run] else "the"
+        agents = f"{part} {count} agents" if absent > 0 else "the agents"
+        what = f"{agents} of workflow {run} are not here: only its result is known"
+        team.notices.append((fan_out.call.entry.source, what))
+    here[run] += max(absent, 0)
 
 
 def _begin(lane: Lane) -> datetime | None:
@@ -88,10 +111,3 @@ def _return(team: Team, call: Call, lane: Lane) -> int | None:
 def _end(lane: Lane, member: Member) -> datetime | None:
     times = [entry.record.timestamp for entry in lane.entries]
     return max((time for time in times if time is not None), default=member.end)
-
-
-def _missing(team: Team, fan_out: FanOut, ended: int | None) -> str:
-    attrs = team.loom.drafts[ended].event.attrs if ended is not None else {}
-    count = attrs.get("agent_count")
-    agents = f"the {count} agents" if count else "the agents"
-    return f"{agents} of workflow {fan_out.call.run} are not here: only its result is known"

@@ -54,6 +54,8 @@ class _Counts:
         returned = {draft.event.agent for draft in woven.drafts if draft.event.kind == "return"}
         for lane in woven.lanes:
             call = lane.node.call
+            if lane.node.is_counted:
+                continue  # of which the notice of its workflow tells
             if call is not None and lane.path not in returned:
                 self.unpaired[call.entry.file] += 1
                 if not lane.node.is_teammate:

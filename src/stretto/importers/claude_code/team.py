@@ -7,6 +7,7 @@ from stretto.importers.claude_code.events import Lane
 from stretto.importers.claude_code.groups import LEADS
 from stretto.importers.claude_code.mail import Letter
 from stretto.importers.claude_code.tree import Node, Tree
+from stretto.importers.claude_code.workflows import Member
 from stretto.importers.kit.loom import Loom, Source
 
 EVERYBODY = ("*", "all")
@@ -58,6 +59,8 @@ class FanOut(Struct, frozen=True):
     """A workflow that was started."""
 
     call: Call
+    caller: str
+    """Path of the agent that started it."""
     paths: tuple[str, ...]
     """The agents of it that are known."""
 
@@ -115,6 +118,14 @@ class Team:
         if found is None and name in LEADS:
             found = self._lead(lane)
         return found or self._stranger(name)
+
+    def add_unknown(self, fan_out: FanOut) -> None:
+        """Add an agent of a workflow of which nothing is known but that it was there."""
+        children = sum(lane.node.parent == fan_out.caller for lane in self.lanes.values())
+        path = f"{fan_out.caller}/{children}"
+        member = Member("")
+        node = Node(path, fan_out.caller, None, fan_out.call, None, "recorded", member)
+        self.lanes[path] = Lane(node)
 
     def _lead(self, lane: Lane) -> str | None:
         """The agent at the root, for those below it and for members of its team."""

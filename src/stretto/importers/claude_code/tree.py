@@ -46,6 +46,11 @@ class Node(Struct, frozen=True):
         return given or (self.thread.name if self.thread else None) or self.key
 
     @property
+    def is_counted(self) -> bool:
+        """Whether it is known of a workflow that it had this agent, and nothing else of it."""
+        return self.member is not None and self.key is None
+
+    @property
     def told_by(self) -> Evidence:
         """How it is known that a message to it is the prompt of its spawn."""
         return "heuristic" if self.evidence == "heuristic" else "derived"
