@@ -1,6 +1,6 @@
 """What it costs to measure a trace: seconds of all of `stretto.measure`, on one core.
 
-    python benchmarks/measure.py [--events 10000 100000 1000000] [--json]
+    python benchmarks/measure.py [--events 10000 100000 1000000] [--longer 1] [--json]
 
 The trace is a lead with one worker per hundred events. Every worker thinks, calls a tool, reads its
 answer, and writes to the lead or to a neighbour; some calls and messages repeat, some nearly. The
@@ -9,6 +9,10 @@ trace is written and read once in memory, so that its texts are as fresh as thos
 `measures` is all of `measure` after that. Times are processor seconds of this one thread, so that
 others on the machine count little; the least of its repeats is shown. The last line is seconds an
 event at the largest size over those at the one before; 1 is linear.
+
+Texts of calls and messages are looked at word by word, so that their length counts, too; `--longer
+8` makes them eight times as long. On one idle processor 987,939 events took 2.8 s with 48 MB of
+texts, and 4.0 s with 376 MB.
 """
 
 import argparse
@@ -45,7 +49,8 @@ class Figure:
 class Maker:
     """Collects the events of a made-up team."""
 
-    def __init__(self) -> None:
+    def __init__(self, longer: int) -> None:
+        self.longer = longer
         self.events: list[Event] = []
         self.edges: list[Edge] = []
         self.texts: dict[str, str] = {}
@@ -63,7 +68,7 @@ class Maker:
 
     def text(self, words: int) -> str:
         """A new text, one in five times an old one with a changed end."""
-        said = " ".join(self.random.choices(WORDS, k=words))
+        said = " ".join(self.random.choices(WORDS, k=words * self.longer))
         if self.texts and self.random.random() < 0.2:
             said = self.last + f" {self.random.choice(WORDS)}"
         else:
@@ -72,9 +77,9 @@ class Maker:
         return name
 
 
-def team(events: int) -> Trace:
+def team(events: int, longer: int = 1) -> Trace:
     """A lead and its workers, of about so many events."""
-    maker = Maker()
+    maker = Maker(longer)
     workers = max(1, events // (STEPS * 10 // 3 + 3))
     lead = maker.add("0", "decision", 0.0, None, duration=2.0, tokens=Tokens(input=900, output=90))
     lanes = [worker(maker, lead, f"0/{number}", workers) for number in range(workers)]
@@ -146,11 +151,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What it costs to measure a trace.")
     parser.add_argument("--events", type=int, nargs="+", default=SIZES)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("--longer", type=int, default=1, help="how many times as long texts are")
     arguments = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     time_of(team(1000))  # warms up
-    figures = [time_of(team(events)) for events in arguments.events]
+    figures = [time_of(team(events, arguments.longer)) for events in arguments.events]
     if arguments.json:
         print(json.dumps([asdict(figure) for figure in figures], indent=2))
     else:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
 
 UNKNOWN = -1
 """Row of what is not known."""
@@ -42,7 +43,7 @@ def id_hashes(ids: Sequence[str]) -> Ints:
     length = ends - starts
     long = [row for row in maybe if len(ids[row]) > LONG]
     length[long] = 0
-    found = _by_pieces(text, starts, length).view(np.int64)
+    found = hash_pieces(text, starts, length, _FACTOR).view(np.int64)
     found[long] = hashes([ids[row] for row in long])
     return found
 
@@ -57,28 +58,36 @@ def _side_by_side(words: Sequence[str]) -> tuple[bytes, Ints]:
     return text, ends
 
 
-def _by_pieces(text: bytes, starts: Ints, length: Ints) -> NDArray[np.uint64]:
+def hash_pieces(text: bytes, starts: Ints, length: Ints, factor: np.uint64) -> Words:
+    """A 64-bit hash of every piece of a text; the cost grows with the longest one.
+
+    Args:
+        text: The bytes, and eight more.
+        starts: Where each piece begins.
+        length: How many bytes each has.
+        factor: Any odd number; another gives other hashes.
+    """
     eight = np.ndarray(len(text) - 7, "<u8", text, strides=(1,))
-    hashed = length.astype(np.uint64) * _FACTOR
-    _mix(hashed, eight[starts] & _FIRST[np.minimum(length, 8)])
+    hashed = length.astype(np.uint64) * factor
+    _mix(hashed, eight[starts] & _FIRST[np.minimum(length, 8)], factor)
     for at in range(8, length.max(initial=0), 8):
         rows = np.flatnonzero(length > at)
         more = hashed[rows]
-        _mix(more, eight[starts[rows] + at] & _FIRST[np.minimum(length[rows] - at, 8)])
+        _mix(more, eight[starts[rows] + at] & _FIRST[np.minimum(length[rows] - at, 8)], factor)
         hashed[rows] = more
     return hashed
 
 
-def _mix(hashed: NDArray[np.uint64], piece: NDArray[np.uint64]) -> None:
-    """Let every bit of a piece reach every bit, so that the next piece cannot undo it.
+def _mix(hashed: Words, eight: Words, factor: np.uint64) -> None:
+    """Let every bit of eight bytes reach every bit, so that the next eight cannot undo it.
 
     The steps are those of the SplitMix64 finalizer (Steele et al. 2014, "Fast splittable
-    pseudorandom number generators") with a factor of this process.
+    pseudorandom number generators").
     """
-    hashed ^= piece
+    hashed ^= eight
     for shift in (32, 29):
         hashed ^= hashed >> np.uint64(shift)
-        hashed *= _FACTOR
+        hashed *= factor
     hashed ^= hashed >> np.uint64(32)
 
 

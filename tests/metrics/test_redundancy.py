@@ -1,5 +1,7 @@
 """What was said, asked or done before."""
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -192,6 +194,27 @@ def test_text_beyond_a_chunk_and_broken_text():
     long = [f"{LONG} {number} " * 2000 for number in range(12)]
     assert len(shingle(long).offsets) == 13
     assert near([LONG + "\ud800", LONG + "\ud800 x"]).tolist() == [False, True]
+
+
+def test_a_run_of_letters_without_end_is_several_words():
+    """An image in base64: its beginning changes little, and a million letters cost no more."""
+    blob = "".join(np.random.default_rng(0).choice(list("abcXYZ019"), 100_000).tolist())
+    changed = blob[:5000] + "Q" + blob[5001:]
+    other = blob[::-1]
+    assert near([blob, changed, other]).tolist() == [False, True, False]
+    began = time.process_time()
+    shingle([blob * 20])
+    assert time.process_time() - began < 1
+
+
+@examples(100)
+@given(st.lists(st.text(st.sampled_from("aé日\ud800 ."), max_size=200), min_size=1, max_size=5))
+def test_a_text_has_the_same_shingles_whatever_stands_beside_it(texts):
+    together = shingle(texts)
+    for place, text in enumerate(texts):
+        alone = shingle([text]).hashes.tolist()
+        begin, end = together.offsets[place], together.offsets[place + 1]
+        assert together.hashes[begin:end].tolist() == alone
 
 
 def test_a_text_that_is_edited_step_by_step_nearly_repeats_the_one_before():

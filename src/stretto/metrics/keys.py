@@ -33,7 +33,8 @@ def agent_keys(trace: Trace, by: str) -> Keys:
 def models(trace: Trace) -> Keys:
     """By model: a turn's own (`Event.model`), where it says one; else that of the event's agent."""
     (code, words), turns = of_agents(trace, "model"), _turns(trace.columns)
-    said = [trace.events[row].model for row in turns.tolist()]
+    events = [trace.events[row] for row in turns.tolist()]
+    said = [event.model if event.attrs else None for event in events]
     places = [place for place, model in enumerate(said) if model is not None]
     own, known = _encoded([said[place] for place in places], words)
     code[turns[places]] = own

@@ -13,12 +13,12 @@ three). What is said to repeat does so; what repeats may still be missed.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stretto.columns import Flags, Floats, Ints
+from stretto.hashing import hash_pieces
 
 Hashes = NDArray[np.uint64]
 
@@ -30,7 +30,7 @@ RECENT = 8
 RARE = 3
 """Shingles of a text of a crowded bucket that are looked up, the rarest first."""
 NO_SIGNATURE = np.zeros((BANDS * ROWS, 0), dtype=np.uint32)
-CHUNK = 1 << 20
+CHUNK = 1 << 18
 """Characters of text that are hashed at once: they fit in a cache."""
 
 BATCH = 1 << 18
@@ -173,10 +173,12 @@ def _chunks(texts: Sequence[str]) -> Iterator[list[str]]:
         yield chunk
 
 
-WORD = np.array([b if b >= 128 or chr(b).isalnum() else 0 for b in range(256)], dtype=np.uint8)
-"""Byte to byte: letters, digits and what is beyond ASCII as they are, the rest 0."""
+INSIDE = np.array([b >= 128 or chr(b).isalnum() for b in range(256)], dtype=bool)
+"""Whether a byte belongs to a word: letters, digits and what is beyond ASCII."""
 IDEOGRAPH = 0xE3
 """From this lead byte on (Chinese, Japanese, Korean), every character is a word."""
+LONGEST = 64
+"""Bytes of a word; a longer run of letters (base64, say) is several."""
 
 
 def _folded(texts: list[str]) -> tuple[NDArray[np.uint8], Ints]:
@@ -195,41 +197,45 @@ def _shingle_chunk(texts: list[str]) -> Shingles:
     words, begins = _words(text)
     ends = np.searchsorted(begins, stops)
     counts = np.diff(ends, prepend=0)
-    last = np.repeat(ends, counts)
-    place = np.arange(len(words))
-    mixed = np.zeros(len(words), dtype=np.uint64)
-    for ahead, odd in enumerate(ODD):
-        inside = place + ahead < last
-        mixed[inside] += words[(place + ahead)[inside]] * odd
-    is_first = place == last - np.repeat(counts, counts)
-    kept = (place + 2 < last) | (is_first & (np.repeat(counts, counts) < 3))
+    mixed = words * ODD[0]
+    mixed[:-1] += words[1:] * ODD[1]
+    mixed[:-2] += words[2:] * ODD[2]
+    kept = np.repeat(ends, counts) - np.arange(len(words)) > 2
+    short = (counts > 0) & (counts < 3)  # one shingle of all words, and of no other text's
+    first = (ends - counts)[short]
+    kept[first], mixed[first] = True, words[first] * ODD[0]
+    two = first[counts[short] == 2]
+    mixed[two] += words[two + 1] * ODD[1]
     sizes = np.where(counts < 3, np.minimum(counts, 1), counts - 2)
     return Shingles(_mix(mixed[kept]), np.concatenate([[0], sizes.cumsum()]))
 
 
 def _words(text: NDArray[np.uint8]) -> tuple[Hashes, Ints]:
     """A hash of every word, and where it begins."""
-    letters = WORD[text]
-    inside = letters > 0
-    opens = inside.copy()
-    opens[1:] &= ~inside[:-1] | (text[1:] >= IDEOGRAPH)
-    begins = np.flatnonzero(opens)
-    if not len(begins):
-        return np.zeros(0, dtype=np.uint64), begins
-    powers, inverses = _powers((len(text) - 1).bit_length())
-    # a polynomial in the place in the chunk, shifted back to the begin of the word
-    sums = np.add.reduceat(letters * powers[: len(text)], begins) * inverses[begins]
-    return _mix(sums), begins
+    inside = INSIDE[text]
+    before = np.zeros_like(inside)
+    before[1:] = inside[:-1]
+    turns = np.flatnonzero(inside != before)
+    turns = np.append(turns, len(text)) if len(turns) % 2 else turns
+    begins, ends = turns[0::2], turns[1::2]
+    for cuts in (_ideographs(text, inside & before), _overlong(begins, ends)):
+        if len(cuts):
+            begins, ends = (np.sort(np.append(each, cuts)) for each in (begins, ends))
+    return hash_pieces(text.tobytes() + bytes(8), begins, ends - begins, ODD[1]), begins
 
 
-@lru_cache(maxsize=2)
-def _powers(bits: int) -> tuple[Hashes, Hashes]:
-    """The first `2**bits` powers of an odd number, and their inverses modulo 2^64."""
-    base = int(ODD[0])
-    factors = base, pow(base, -1, 1 << 64)
-    steps = (np.full(1 << bits, factor, dtype=np.uint64) for factor in factors)
-    powers, inverses = (np.multiply.accumulate(each) for each in steps)
-    return powers, inverses
+def _ideographs(text: NDArray[np.uint8], within: Flags) -> Ints:
+    """Where words are cut before a character that is one."""
+    if not len(text) or text.max() < IDEOGRAPH:
+        return np.zeros(0, dtype=np.int64)
+    return np.flatnonzero(within & (text >= IDEOGRAPH))
+
+
+def _overlong(begins: Ints, ends: Ints) -> Ints:
+    """Where words that are too long are cut."""
+    cuts = (ends - begins - 1) // LONGEST
+    first = np.repeat(np.cumsum(cuts) - cuts, cuts)
+    return np.repeat(begins, cuts) + LONGEST * (np.arange(len(first)) - first + 1)
 
 
 def _mix(hashes: Hashes) -> Hashes:
