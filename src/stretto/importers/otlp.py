@@ -21,7 +21,7 @@ from stretto.importers.kit.report import Imported, Likeness, Notice
 from stretto.importers.spans.conventions import spans_of
 from stretto.importers.spans.documents import whole_ones
 from stretto.importers.spans.importing import About, Read, by_trace, import_spans
-from stretto.importers.spans.loose import begins_list, documents_in, loose_spans
+from stretto.importers.spans.loose import SPAN_NAMES, begins_list, documents_in, loose_spans
 from stretto.importers.spans.records import Record
 from stretto.importers.spans.wire import attributes_of, record_of, resource_of, scope_of
 from stretto.trace import Trace
@@ -50,6 +50,8 @@ def recognise(head: Head) -> Likeness:
 
 def _is_loose(head: Head, objects: Sequence[dict[str, Any]]) -> bool:
     """Whether spans stand outside of requests, in the first objects or after lines of a console."""
+    if not any(name.encode() in head.data for name in SPAN_NAMES):
+        return False  # which is the usual case, and the quickest to tell
     return any(map(_holds_loose, objects)) or documents_in(head.data, "", _holds_loose) is not None
 
 

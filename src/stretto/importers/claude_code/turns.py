@@ -174,6 +174,8 @@ def _outputs(turn: Turn) -> list[int]:
 
 def _usage(turn: Turn) -> Usage | None:
     usages = [message.usage for message in turn.messages if message.usage is not None]
+    if len(usages) == 1:
+        return usages[0]
     largest = max(_outputs(turn), default=None)
     ends = [usage for usage in usages if largest is None or usage.output_tokens == largest]
     return ends[-1] if ends else None

@@ -21,12 +21,16 @@ from stretto.importers.kit.reading import Line, Lines, line_of
 from stretto.importers.kit.report import Notice
 from stretto.importers.spans.jaeger import from_jaeger, is_jaeger
 from stretto.importers.spans.messages import decoded
-from stretto.importers.spans.wire import ids_of, parent_of
+from stretto.importers.spans.wire import SPAN_IDS, ids_of, parent_of
 
 HOLDERS = ("spans", "data", "child_spans", "hits", "_source")
+SPAN_NAMES = (*SPAN_IDS, "spanID")
+"""What the id of a span is called; a file without any of these holds none."""
 _TRACE_IDS = ("trace_id", "traceId", "traceID")
 _SIGNS = ("attributes", "span_attributes", "start_time", "startTime", "startTimeUnixNano")
 _BRACE = re.compile(rb"^[{}][ \t\r]*$", re.MULTILINE)
+_OPEN = re.compile(rb"\{[ \t\r]*\n")
+"""What the files of most other formats do not have."""
 _LIST = re.compile(rb"\s*\[[ \t\r]*(?:[{\]\n]|\Z)")
 
 
@@ -88,7 +92,7 @@ def documents_in(data: bytes, name: str, fits: Callable[[Any], bool]) -> Lines |
 
     So a console exporter writes them. `None` where none fits, or all are parts of one document.
     """
-    if begins_list(data):
+    if begins_list(data) or not _OPEN.search(data):
         return None
     records: list[Line] = []
     warnings: list[Notice] = []

@@ -21,7 +21,7 @@ from stretto.importers.spans.span import LATEST, NANO, nanos_of
 
 CONTEXTS = ("context", "_spanContext")
 TRACE_IDS = ("traceId", "trace_id")
-_SPAN_IDS = ("spanId", "span_id")
+SPAN_IDS = ("spanId", "span_id")
 _PARENT_IDS = ("parentSpanId", "parent_span_id", "parentId", "parent_id")
 _PARENTS = ("parentSpanContext", "_parentSpanContext")
 _BEGINS = ("startTimeUnixNano", "start_time_unix_nano", "startTime", "start_time", "timestamp")
@@ -74,7 +74,7 @@ def record_of(
 def ids_of(raw: Any) -> tuple[str | None, str | None]:
     """Ids of the trace and of the span, which may stand in a context."""
     for place in (raw, *(value_at(raw, name) for name in CONTEXTS)):
-        span = _identity(place, *_SPAN_IDS)
+        span = _identity(place, *SPAN_IDS)
         if span is not None:
             return _identity(place, *TRACE_IDS), span
     return None, None
@@ -121,7 +121,7 @@ def _identity(raw: Any, *names: str) -> str | None:
 
 def parent_of(raw: dict[str, Any]) -> str | None:
     """Id of the span above it."""
-    inside = (_identity(raw.get(name), *_SPAN_IDS) for name in _PARENTS)
+    inside = (_identity(raw.get(name), *SPAN_IDS) for name in _PARENTS)
     return _identity(raw, *_PARENT_IDS) or next(filter(None, inside), None)
 
 
