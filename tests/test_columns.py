@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from stretto.errors import StrettoError
 from stretto.trace import KINDS, LABELS, Tokens, Trace
 
-from .examples import event, trace
+from .examples import event, trace, turn
 from .strategies import examples
 
 NAN = float("nan")
@@ -109,3 +109,8 @@ def test_parents_hold_exactly_the_edges_of_the_trace(data):
         assert parents.edge[own].tolist() == expected
         assert [ids[source] for source in parents.source[own]] == [edges[e][0] for e in expected]
         assert [parents.labels[c] for c in parents.label[own]] == [edges[e][2] for e in expected]
+
+
+def test_a_number_of_hundreds_of_digits_is_unknown():
+    given = trace(turn("0#0", tokens=Tokens(input=10**400)), turn("0#1", tokens=Tokens(input=3)))
+    assert str(given.columns.input_tokens.tolist()) == "[nan, 3.0]"

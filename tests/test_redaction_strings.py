@@ -11,6 +11,7 @@ from stretto.private_strings.keys import KEYS
 HEX = "0123456789abcdef" * 8
 MIXED = "aB3dE6gH9jK2mN5pQ8sT" * 12
 DIGITS = "1234567890" * 3
+AZURE = f"{MIXED[:40]}+/{MIXED[:44]}=="
 
 SECRETS = (
     *(f"GOCSPX-{MIXED[:28]}", f"whsec_{MIXED[:32]}", f"dop_v1_{HEX[:64]}", f"dapi{HEX[:32]}"),
@@ -72,6 +73,11 @@ ASSIGNED = {
     f"Set-Cookie: sid={MIXED[:40]}; HttpOnly": f"sid={MIXED[:40]}",
     f"https://h/x?sig={MIXED[:43]}": MIXED[:43],
     f"https://maps/x?a=b&key={MIXED[:32]}": MIXED[:32],
+    f"AccountName=st;AccountKey={'A' * 86}==;EndpointSuffix=x": f"{'A' * 86}==",
+    f'{{"AccountKey": "{AZURE}"}}': AZURE,
+    f"account_key = '{AZURE}'": AZURE,
+    rf"AccountKey={MIXED[:40]}\u002B{MIXED[:45]}==;": rf"{MIXED[:40]}\u002B{MIXED[:45]}==",
+    f"SharedAccessKeyName=Root;SharedAccessKey={'b' * 43}=;EntityPath=x": f"{'b' * 43}=",
     f"https://hooks.slack.com/services/T0AB/B0CD/{MIXED[:24]}": f"T0AB/B0CD/{MIXED[:24]}",
     f"https://discord.com/api/webhooks/{DIGITS[:18]}/{MIXED[:68]}": f"{DIGITS[:18]}/{MIXED[:68]}",
 }
@@ -94,6 +100,14 @@ USERS = {
     "http://example.org/~zorkmid/": "zorkmid",
     "%2Fhome%2Fzorkmid%2Fx": "zorkmid",
     "file%3A%2F%2F%2FUsers%2Fzorkmid": "zorkmid",
+    "%2Fhome%2Fzork%20mid%2Fx": "zork%20mid",
+    "/home/zork%20mid": "zork%20mid",
+    "file:///home/zork%20mid.%20Next": "zork%20mid",
+    "C:/Users/zork%20mid/x": "zork%20mid",
+    r"\u002fhome\u002fzorkmid": "zorkmid",
+    r'{"p":"\u002FUsers\u002Fzorkmid\u002Fx"}': "zorkmid",
+    r"C:\u005cUsers\u005czorkmid\u005cx": "zorkmid",
+    r"\\u002fhome\\u002fzorkmid\\u002fx": "zorkmid",
     "USER=zorkmid": "zorkmid",
     '{"LOGNAME": "zorkmid"}': "zorkmid",
     "SUDO_USER=zorkmid": "zorkmid",
@@ -148,6 +162,8 @@ NOTHING = (
     "/home and /home/ are folders; GET /users/123; ls ~/x; HEAD~2/3",
     "POSTGRES_USER=zorkmid USER=root USER=$(whoami) ~root/x",
     r"use \App\Users\Controller",
+    r"src\u002fhome\u002findex.ts",
+    f"AccountKey={MIXED[:8]} SharedAccessKeyName=RootManageSharedAccessKey",
 )
 
 
@@ -162,6 +178,11 @@ def test_names_that_are_words_are_not_looked_for_elsewhere():
     assert users_in("/home/Zorkmid/x, /Users/annlee. src/home/elsewhere") == {"zorkmid", "annlee"}
 
 
+def test_a_name_with_a_space_is_looked_for_in_all_its_forms():
+    assert users_in("/home/zork%20mid/x") == {"zork%20mid", "zork mid", "zork"}
+    assert users_in("%2Fhome%2Fzork%2520mid") == {"zork%2520mid", "zork mid", "zork"}
+
+
 def test_what_json_makes_of_a_text_is_private_too():
     value = {"p": r"\\srv\Users\zorkmid\x", "password": 'p"w0rd99', "e": "USER=zorkmid\nx"}
     for text in (json.dumps(value), json.dumps(json.dumps(value))):
@@ -171,6 +192,7 @@ def test_what_json_makes_of_a_text_is_private_too():
 
 
 HARD = ("a" * 400_000 + "@", "%2F" * 100_000, '"token": "' * 40_000, "curl -u " * 40_000)
+HARD += ("/home/a" + "%20a" * 100_000, "AccountKey=" * 30_000, r"\u002fhome" * 30_000)
 
 
 @pytest.mark.parametrize("text", [*HARD, "\\" * 200_000 + "\\home\\", "?a." * 100_000 + "key="])

@@ -22,6 +22,9 @@ TOKENS: tuple[str, ...] = ("input", "cache_read", "cache_write", "output")
 NONE, SEVERAL = -1, -2
 """In place of the one neighbour of an event that has none, or several (see `Walk`)."""
 
+LARGEST = 10**300
+"""Beyond it a number counts nothing, and is unknown."""
+
 BATCH = 4096
 """Events or edges that are read for all columns while they are in the processor's cache."""
 
@@ -245,7 +248,11 @@ def _encode(words: Sequence[Word], codes: dict[Word, int]) -> Ints:
 
 
 def _floats(values: Sequence[float | None]) -> Floats:
-    return np.array(values, dtype=np.float64)  # None becomes NaN
+    try:
+        return np.array(values, dtype=np.float64)  # None becomes NaN
+    except OverflowError:  # whole numbers of hundreds of digits, which count nothing
+        held = [None if value is not None and abs(value) > LARGEST else value for value in values]
+        return np.array(held, dtype=np.float64)
 
 
 def _tokens(events: Sequence[Event]) -> dict[str, Floats]:

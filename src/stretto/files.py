@@ -69,6 +69,19 @@ def is_stream(path: Path) -> bool:
     return path.exists() and (not regular or (path.is_file() and path.parent in _DEVICES))
 
 
+PAGES = (".html", ".htm", ".md")
+"""Endings of what nobody reads as traces."""
+
+
+def require_apart(source: Path, output: Path) -> None:
+    """Raise `StrettoError` if writing would replace what is read: a file, or one of a folder."""
+    if output.resolve() == source.resolve():
+        raise StrettoError("this would replace the file that is read", str(output), "use -o")
+    inside = source.is_dir() and output.resolve().is_relative_to(source.resolve())
+    if inside and output.is_file() and output.suffix not in PAGES:
+        raise StrettoError("this would replace a file of the folder that is read", str(output))
+
+
 def require_writable(path: Path) -> None:
     """Raise `StrettoError` where `write_whole` would surely fail: to know it before long work."""
     if path.is_dir():

@@ -49,6 +49,8 @@ def _read(path: Path) -> list[Trace]:
     from stretto.importers import detect
 
     format = detect(path)
+    if format == "stretto":
+        return store.decode(data, str(path))
     return _survey(data, path) if format == "survey" else _imported(path, format)
 
 

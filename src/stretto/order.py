@@ -2,7 +2,7 @@
 
 There are two ways to know. A dict is the plain one; in a large trace it misses the processor's
 cache at every look, so there all hashes are compared at once, if that does not cost more than it
-spares: to import numpy takes as long as to look up half a million ids.
+spares: to import numpy takes as long as to look up a quarter of a million ids, once.
 """
 
 import sys
@@ -16,7 +16,7 @@ from stretto.trace import Trace
 if TYPE_CHECKING:
     from stretto.hashing import Ints
 
-MANY, VERY_MANY = 20_000, 400_000
+MANY, VERY_MANY = 20_000, 200_000
 """Events and edges of a large trace, where numpy is there already and where it is not."""
 
 

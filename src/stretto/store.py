@@ -69,6 +69,7 @@ _KINDS: dict[str, type[Record]] = {
     "end": EndRecord,
 }
 _PARTS: dict[str, type[Struct]] = {"decision": Decision, "tokens": Tokens, "label": SafetyLabel}
+_END = re.compile(rb'"record"\s*:\s*"end"')
 _DECODER = msgspec.json.Decoder(Record)
 _ENCODER = msgspec.json.Encoder()
 _HEADER_FIELDS = tuple(field.name for field in fields(Header))
@@ -146,10 +147,12 @@ def decode(data: bytes, name: str) -> list[Trace]:
 
 def decode_whole(data: bytes, name: str) -> tuple[list[Trace], bool]:
     """Decode the traces that are whole in a file that may be cut; and whether it is."""
-    lines = data.rfind(b"\n") + 1
-    last = data.rfind(b'{"record":"end"', 0, lines)  # how a whole trace ends
-    end = data.find(b"\n", last) + 1 if last >= 0 else 0
-    return decode(data[:end], name), bool(data[end:].strip())
+    try:
+        return decode(data, name), False
+    except StrettoError:
+        ends = [match.end() for match in _END.finditer(data)]  # of which the last may be cut
+        last = max((data.find(b"\n", end) + 1 for end in ends[-2:]), default=0)
+        return decode(data[:last], name), bool(data[last:].strip())
 
 
 class _Source(Struct, frozen=True):

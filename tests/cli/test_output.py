@@ -133,3 +133,21 @@ def test_a_table_may_go_through_a_pipe_whose_name_has_no_ending(source: Path) ->
     command = [sys.executable, "-m", "stretto.cli.main", "measure", source, "-o", STDOUT]
     done = subprocess.run(command, capture_output=True, check=False)
     assert (done.returncode, done.stdout[:4], done.stdout[-4:]) == (0, b"PAR1", b"PAR1")
+
+
+@pytest.mark.parametrize("verb", [("report",), ("redact",), ("export", "--to", "survey")])
+def test_no_command_replaces_what_it_reads(tmp_path: Path, verb: tuple[str, ...]) -> None:
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    kept = folder / "one.json"
+    kept.write_text(json.dumps(SURVEY))
+    for read in (kept, folder):
+        done = run(verb[0], read, *verb[1:], "-o", kept)
+        assert (done.returncode, json.loads(kept.read_text())) == (2, SURVEY)
+        assert "would replace" in done.stderr
+
+
+def test_a_page_does_not_take_the_place_of_results(tmp_path: Path) -> None:
+    done = run("bench", "show", tmp_path, "--html", tmp_path / "results.jsonl")
+    assert done.returncode == 2
+    assert "would stand among the results" in done.stderr

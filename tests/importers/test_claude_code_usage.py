@@ -2,6 +2,9 @@
 
 import pytest
 
+from stretto.importers import import_paths
+from stretto.metrics import measure
+
 from .transcripts import PARENT, assistant, child, kinds, read, side, user, write
 
 
@@ -56,3 +59,14 @@ def test_a_sub_agent_of_another_model_has_not_switched(tmp_path):
     trace, _ = read(tmp_path / "s.jsonl")
     assert [agent.model for agent in trace.agents] == ["m", "small"]
     assert all("model" not in made.attrs for made in kinds(trace, "decision"))
+
+
+@pytest.mark.parametrize("count", [2**63, 10**400, -(10**400)])
+def test_a_count_that_no_column_holds_is_unknown(tmp_path, count):
+    given = turn("m1", 1, "Yes.")
+    given["message"]["usage"]["output_tokens"] = count
+    path = write(tmp_path / "s.jsonl", user("Go.", 0), given)
+    (trace,) = import_paths([path]).traces
+    (tokens,) = [event.tokens for event in trace.events if event.kind == "decision"]
+    assert tokens is None or tokens.output is None
+    assert measure(trace)["output_tokens"].value is None

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 from stretto.errors import StrettoError
 from stretto.importers import detect, import_paths
 from stretto.importers.conformance import check_importer
+from stretto.importers.kit.heads import Head
+from stretto.importers.mast import importer as mast
 
 from .labelled import load, names, save, scores, survives, texts
 from .test_chatdev import NEW
@@ -80,7 +83,8 @@ def test_labels_of_the_table_beside_it(tmp_path):
     path = save(tmp_path / "i1_human.json", CHAT | {"note": None})
     (tmp_path / "annotations.csv").write_text(TABLE)
     for paths in ([path], [tmp_path]):
-        (trace,) = import_paths(paths).traces
+        trace, *others = import_paths(paths).traces
+        assert [other.id for other in others] == (["i2"] if paths == [tmp_path] else [])
         assert scores(trace) == {
             "correct": 1.0,
             "step_repetition": 1.0,
@@ -120,6 +124,119 @@ def test_a_table_that_is_named_gives_the_runs_that_are_not_there(tmp_path):
     assert scores(alone[1]) == {"step_repetition": 0.0, "invented_content": 1.0}  # "" is unknown
     both = import_paths([table, path]).traces
     assert [(t.id, len(t.events)) for t in both] == [("i1", 5), ("i2", 0)]
+
+
+TABLES = {
+    "fewer cells": ('"2","i3","http://z","cut', 4),
+    "after a cell": ('"2","i3","http://z"', 4),
+    "an open quote in the last cell": ('"2","i3","u","t","yes","no","ye', 4),
+    "an open quote over lines": ('"2","i3","u","t","yes","no","ye\n\n', 4),
+    "an open quote in the first cell": ('"', 4),
+    "an empty line before": ('\n"2","i3"\n', 5),
+    "no id": ('"2","","u","t","yes","no","yes"\n', 4),
+}
+
+
+@pytest.mark.parametrize("end", TABLES)
+def test_a_row_that_is_cut_is_left_out_and_told(tmp_path, end):
+    torn, line = TABLES[end]
+    path = save(tmp_path / "i1_human.json", CHAT)
+    table = tmp_path / "annotations.csv"
+    table.write_text(TABLE + torn)
+    notice = (f"{table}:{line}", "is no whole row: left out")
+    alone = import_paths([table])
+    assert [trace.id for trace in alone.traces] == ["i1", "i2"]
+    for imported in (alone, import_paths([path])):  # beside it, too
+        told = [(n.where, n.what) for file in imported.report for n in file.warnings]
+        assert told == [notice]
+    both = import_paths([table, path]).report
+    assert [(r.file, r.records, len(r.warnings)) for r in both] == [
+        (str(path), 1, 0),
+        (str(table), 2, 1),
+    ]
+
+
+@pytest.mark.parametrize("last", ['"yes"', '"yes\n"', "yes", '"a ""b"" c"', ""])
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_a_last_row_that_is_whole_is_read(tmp_path, last, end):
+    table = tmp_path / "annotations.csv"
+    table.write_bytes(f'{TABLE}"2","i3","u","t","yes","no",{last}{end}'.encode())
+    (report,) = import_paths([table]).report
+    assert (report.records, report.warnings) == (3, ())
+
+
+def test_tables_of_folders_are_listed_with_their_rows(tmp_path):
+    files = []
+    for folder in ("a", "b/c"):
+        where = tmp_path / folder
+        where.mkdir(parents=True)
+        (where / "annotations.csv").write_text(TABLE)
+        files += [save(where / "i1_human.json", CHAT), where / "annotations.csv"]
+    groups = [set(group) for group in mast.sessions(files)]
+    assert groups == [set(files[:2]), set(files[2:])]
+    for group in groups:
+        imported = mast.import_files(sorted(group))
+        assert [(t.id, len(t.events)) for t in imported.traces] == [("i1", 5), ("i2", 0)]
+        assert [(Path(r.file).name, r.records) for r in imported.report] == [
+            ("i1_human.json", 1),
+            ("annotations.csv", 2),
+        ]
+
+
+def test_a_table_labels_runs_one_folder_below_as_well(tmp_path):
+    table = tmp_path / "annotations.csv"
+    table.write_text(TABLE)
+    (tmp_path / "runs").mkdir()
+    run = save(tmp_path / "runs" / "i1_human.json", CHAT | {"note": None})
+    (group,) = mast.sessions([run, table])
+    assert set(group) == {run, table}
+    imported = import_paths([tmp_path])
+    assert [(r.file, r.records) for r in imported.report] == [(str(run), 1), (str(table), 2)]
+    assert [(t.id, len(t.events)) for t in imported.traces] == [("i1", 5), ("i2", 0)]
+    assert scores(imported.traces[0])["blurring_role"] == 1.0
+
+
+def test_a_table_that_is_damaged_leaves_the_runs(tmp_path):
+    table = tmp_path / "annotations.csv"
+    table.write_text(TABLE + '"' + "x" * 200_000)
+    imported = mast.import_files([table, save(tmp_path / "i1_human.json", CHAT)])
+    assert [(t.id, len(t.events)) for t in imported.traces] == [("i1", 5)]
+    assert [len(r.warnings) for r in imported.report] == [0, 1]
+    with pytest.raises(StrettoError, match="is no table"):
+        mast.import_files([table])
+
+
+def test_a_file_without_a_run_does_not_hide_those_beside_it(tmp_path):
+    bad = save(tmp_path / "bad.json", [1])
+    table = tmp_path / "annotations.csv"
+    table.write_text(TABLE)
+    imported = mast.import_files([bad, save(tmp_path / "i1_human.json", CHAT), table])
+    assert [(t.id, len(t.events)) for t in imported.traces] == [("i1", 5), ("i2", 0)]
+    assert [n.what for n in imported.report[0].warnings] == ["not read: holds no run"]
+    with pytest.raises(StrettoError, match="holds no run"):
+        mast.import_files([bad])
+
+
+def test_a_table_that_cannot_be_read_is_told(tmp_path):
+    (tmp_path / "annotations.csv").write_text(TABLE + '"' + "x" * 200_000)
+    imported = import_paths([save(tmp_path / "i1_human.json", CHAT)])
+    assert "is no table: field larger" in imported.report[0].warnings[0].what
+
+
+@pytest.mark.parametrize("field", ["problem_statement", "other_data", "trajectory", "note"])
+def test_a_run_that_is_cut_is_known_by_what_is_left(tmp_path, field):
+    text = json.dumps(CHAT)
+    path = tmp_path / "i1.json"
+    path.write_text(text[: text.index(f'"{field}"') + len(field) + 6])
+    assert detect(path) == "mast"
+    imported = import_paths([path])
+    assert [trace.id for trace in imported.traces] == ["i1"]
+    assert "cut" in imported.report[0].warnings[0].what
+
+
+def test_an_instance_without_a_run_is_none_of_mast():
+    instance = b'{"instance_id": "a__b-1", "problem_statement": "It fails.", "pat'
+    assert mast.recognise(Head(instance)).score == 0
 
 
 def test_lines_of_hyperagent(tmp_path):
@@ -307,6 +424,18 @@ def test_a_real_run_of_metagpt():
     starts = [e.start for e in kinds(trace, "decision")]
     assert starts == pytest.approx([0.0, 22.82, 38.038, 42.099, 55.408])  # from 14:37:42.009
     assert scores(trace) == {"cost": 0.148}
+
+
+@REAL
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9, 0.98])
+def test_a_real_run_of_metagpt_that_is_cut(tmp_path, share):
+    data = METAGPT.read_bytes()
+    path = tmp_path / "run_1.json"
+    path.write_bytes(data[: int(len(data) * share)])
+    imported = import_paths([path])
+    (trace,) = imported.traces
+    assert (trace.id, trace.task) == ("metagpt/1", "write playable 2048 game")
+    assert imported.report[0].warnings[0].where == f"{path}:4"
 
 
 @REAL

@@ -1,7 +1,10 @@
 """Stretto's own files among those of an import."""
 
+import json
+
 import pytest
 
+import stretto
 from stretto import store
 from stretto.errors import StrettoError
 from stretto.importers import import_paths
@@ -36,3 +39,17 @@ def test_of_a_cut_file_the_whole_traces_are_read(tmp_path):
 def test_one_trace_may_be_saved_as_it_is(tmp_path):
     store.write(tmp_path / "t.jsonl", TRACES[0])
     assert store.read(tmp_path / "t.jsonl") == TRACES[:1]
+
+
+def test_records_that_another_program_wrote_again_are_read(tmp_path):
+    """With blanks, and with the fields in another order."""
+    path = tmp_path / "t.jsonl"
+    lines = [json.loads(line) for line in store.encode(TRACES[0]).splitlines()]
+    for keys in (False, True):
+        path.write_text("".join(json.dumps(each, sort_keys=keys) + "\n" for each in lines))
+        assert stretto.load(path) == TRACES[0]
+        assert list(import_paths([path]).traces) == TRACES[:1]
+        path.write_bytes(path.read_bytes() + path.read_bytes()[:-9])
+        assert list(import_paths([path]).traces) == TRACES[:1]
+        with pytest.raises(StrettoError):
+            stretto.load(path)

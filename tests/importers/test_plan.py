@@ -75,8 +75,8 @@ def test_a_torn_file_of_the_format_that_is_given_is_read(tmp_path):
 
 
 def test_files_with_other_endings_are_counted_in_one_line(tmp_path, session):
-    """But for labels, which are read with the files beside them."""
-    for name in ("a.gz", "b.gz", "c.zip", "s.jsonl.bak", "README", "annotations.csv"):
+    """But for tables of labels, which are files like others."""
+    for name in ("a.gz", "b.gz", "c.zip", "s.jsonl.bak", "README"):
         (tmp_path / name).write_bytes(b"x")
     said = "not read: 5 files with other endings (.gz 2, .bak 1, .zip 1, none 1)"
     assert told(tmp_path) == {tmp_path.name: said}

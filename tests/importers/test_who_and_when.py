@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stretto.errors import StrettoError
-from stretto.importers import detect
+from stretto.importers import detect, import_paths
 from stretto.importers.conformance import check_importer
 
 from .labelled import load, names, save, scores, survives, texts
@@ -140,6 +140,17 @@ def test_a_history_without_labels_comes_close_and_is_refused(tmp_path):
 
 
 ODD = st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=5), st.just([{}]))
+
+
+@pytest.mark.parametrize("record", [MAGENTIC, GROUP])
+def test_a_file_that_is_cut_in_its_history_tells_what_was_said(tmp_path, record):
+    path = tmp_path / "1.json"
+    text = json.dumps(record, indent=1)
+    path.write_text(text[: text.index(record["history"][3]["content"])])
+    imported = import_paths([path])
+    assert detect(path) == "who-and-when"
+    assert len(imported.traces[0].events) > 2
+    assert "cut" in imported.report[0].warnings[0].what
 
 
 @settings(max_examples=40, derandomize=True, deadline=None)

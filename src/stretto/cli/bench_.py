@@ -18,7 +18,7 @@ from rich.text import Text
 from stretto.cli.arguments import console, parse, print_json
 from stretto.cli.progress_bar import progress
 from stretto.errors import StrettoError, did_you_mean
-from stretto.files import read_bytes, require_writable, write_whole
+from stretto.files import PAGES, read_bytes, require_writable, write_whole
 
 if TYPE_CHECKING:
     from stretto.bench.examinee import Examinee
@@ -218,8 +218,17 @@ def _require_writable(command: Run | Show) -> None:
     for path in (command.html, command.markdown):
         if path is not None:
             require_writable(path)
+            _require_page(path, command.out if isinstance(command, Run) else command.folder)
     if command.markdown is not None:
         insert(_said(command.markdown), "")
+
+
+def _require_page(path: Path, folder: Path) -> None:
+    """Raise `StrettoError` where a page would take the place of a result."""
+    inside = path.resolve().is_relative_to(folder.resolve())
+    if inside and path.suffix not in PAGES:
+        hint = f"name a file with one of {', '.join(PAGES)}"
+        raise StrettoError("this would stand among the results", str(path), hint)
 
 
 def _said(page: Path) -> str:

@@ -12,7 +12,7 @@ from stretto import store
 from stretto.cli.arguments import console, parse, print_json
 from stretto.errors import StrettoError
 from stretto.exporters import EXPORTERS, export, load_exporter, places, write
-from stretto.files import output_path, read_bytes
+from stretto.files import output_path, read_bytes, require_apart
 from stretto.loading import load_all
 from stretto.trace import Trace
 
@@ -84,9 +84,3 @@ def _has_whole(path: Path) -> bool:
     except StrettoError:
         return False
     return is_cut and bool(traces)
-
-
-def require_apart(source: Path, output: Path) -> None:
-    """Raise `StrettoError` if writing would replace what is read."""
-    if output.resolve() == source.resolve():
-        raise StrettoError("this would replace the file that is read", str(output), "use -o")

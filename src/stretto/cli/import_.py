@@ -12,9 +12,8 @@ from rich.console import Console
 
 from stretto import store
 from stretto.cli.arguments import console, parse, print_json
-from stretto.cli.export_ import require_apart
 from stretto.errors import StrettoError
-from stretto.files import output_path
+from stretto.files import output_path, require_apart
 from stretto.importers import FileReport, Imported, Notice, detect, import_each
 from stretto.trace import Trace
 

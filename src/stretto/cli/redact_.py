@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from stretto import store
 from stretto.cli.arguments import console, parse, print_json
-from stretto.cli.export_ import load_source, require_apart
-from stretto.files import output_path
+from stretto.cli.export_ import load_source
+from stretto.files import output_path, require_apart
 from stretto.redaction import Contents, Redaction, redact_all
 
 

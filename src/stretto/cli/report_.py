@@ -8,7 +8,7 @@ import tyro
 from msgspec import Struct
 
 from stretto.cli.arguments import console, parse, print_json
-from stretto.files import output_path
+from stretto.files import output_path, require_apart
 from stretto.viewer.report import write_report
 
 
@@ -27,6 +27,7 @@ def main(argv: Sequence[str]) -> int:
     """Write the page and say what is on it."""
     arguments = parse(Report, "report", argv)
     output = output_path(arguments.output)
+    require_apart(arguments.source, output)
     facts = write_report(arguments.source, output)
     if arguments.json:
         print_json({"output": str(output), **facts}, output)

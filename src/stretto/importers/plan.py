@@ -44,8 +44,8 @@ IMPORTERS = {
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".eval", ".traj", ".log", ".txt")
 """Files of a folder that are looked at, in capitals too; one that is named is in any case."""
 
-SIDECARS = ("annotations.csv",)
-"""Files that are read with those beside them (the labels of MAST), or alone where there is none."""
+TABLES = ("annotations.csv",)
+"""Files of a folder with another ending that are looked at (the labels of MAST)."""
 
 MOST_ENDINGS = 6
 """Endings of files that are not looked at that a report names."""
@@ -247,23 +247,18 @@ def _in_folder(
 def _listed(folder: Path) -> tuple[list[Path], dict[Path, StrettoError]]:
     """The files of a folder that are looked at, and what is not."""
     files: list[Path] = []
-    tables: list[Path] = []
     unknown: dict[Path, StrettoError] = {}
     endings: Counter[str] = Counter()
     for path in sorted(folder.rglob("*")):
         if path.is_dir():
             if path.is_symlink():
                 unknown[path] = _linked(path)
-        elif path.name in SIDECARS:
-            tables.append(path)
-        elif path.suffix.casefold() not in SUFFIXES:
+        elif path.suffix.casefold() not in SUFFIXES and path.name not in TABLES:
             endings[_shown(path.suffix.casefold()) or "none"] += 1
         elif path.is_symlink() and not path.exists():
             unknown[path] = StrettoError("a link to nothing", _shown(path))
         else:
             files.append(path)
-    beside = {path.parent for path in files}  # whose importer looks at the table as well
-    files += [path for path in tables if path.parent not in beside]
     others = _other_endings(endings)
     if not files:
         looked = ", ".join(SUFFIXES)

@@ -40,7 +40,7 @@ def recognise(head: Head) -> Likeness:
     if not isinstance(document, dict) or not isinstance(document.get("history"), list):
         return Likeness(0.0)
     missing = [name for name in FIELDS if name not in document]
-    if not missing or (len(head.data) >= SIZE and _speaks(document)):
+    if not missing or ((len(head.data) >= SIZE or head.is_torn) and _speaks(document)):
         return Likeness(1.0)
     if len(missing) < 3:
         return Likeness(0.4, f'a history without "{missing[0]}"')

@@ -55,7 +55,7 @@ def _unconnected(trace: Trace, work: Activities, total: Measure) -> dict[str, Me
     acting = np.bincount(columns.agent, minlength=len(columns.agents)) > 0
     agents = np.bincount(columns.agent[useful], minlength=len(columns.agents)) > 0
     lost = float(np.nansum(work.work[~useful]))
-    missing = join(no_bound(total.reason), unseen(trace), final.note)
+    missing = join(no_bound(total.reason), final.note)
     dead = total if total.value is None else Measure(lost, how, missing)
     silent = len(columns.agents) - int(acting.sum())
     reason = f"{silent} agents without any event are not counted" if silent else ""

@@ -100,8 +100,13 @@ def measure_session(session: Session, prices: Prices, baseline: Path | None = No
         None if baseline is None else find_baseline(trace, _baselines(baseline)) for trace in traces
     ]
     pairs = zip(traces, against, strict=True)
+    try:
+        rows = tuple(_row(trace, session, prices, other) for trace, other in pairs)
+    except Exception as error:  # a mistake of ours must not cost the other sessions
+        what = f"not read: {type(error).__name__}: {error}; this is a mistake, please report it"
+        return _unread(session, what)
     return Measured(
-        rows=tuple(_row(trace, session, prices, other) for trace, other in pairs),
+        rows=rows,
         unread=(),
         warned=sum(bool(file.warnings) for file in imported.report),
         alone=Counter(other for other in against if isinstance(other, str)),

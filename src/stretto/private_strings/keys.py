@@ -3,7 +3,7 @@
 import re
 from re import Pattern
 
-from stretto.private_strings.rule import START, Rule
+from stretto.private_strings.rule import IS, QUOTE, START, Rule
 
 _HEX = r"[a-f0-9]"
 _ALL = r"[A-Za-z0-9]"
@@ -77,7 +77,18 @@ KEY_RULES = tuple(
 )
 """Rules by the text that must be there."""
 
+# Base64, also as JSON and URLs write it.
+_BASE_64 = r"(?:[A-Za-z0-9+/%]|\\{1,8}u002[BbFf])"
+
 OTHER_KEYS = (
+    Rule(  # Azure: told by the name before it, whatever it looks like
+        "key",
+        ("accountkey", "account_key", "sharedaccesskey"),
+        re.compile(
+            rf"(?i:account_?key|sharedaccesskey)(?:{QUOTE})?{IS}(?:{QUOTE})?"
+            rf"(?P<it>{_BASE_64}{{40,}}={{0,2}})"
+        ),
+    ),
     Rule(  # Telegram
         "key",
         (":aa",),

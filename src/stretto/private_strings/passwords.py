@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from re import Match
 
-from stretto.private_strings.rule import QUOTE, START, Rule, in_any_case
+from stretto.private_strings.rule import IS, QUOTE, START, Rule, in_any_case
 
 LEAST_ENTROPY = 3.0
 """Bits a character above which an assigned value is taken for a secret, not for a word."""
@@ -82,10 +82,9 @@ _PUTTY = r"PuTTY-User-Key-File-\d: .*?(?:Private-MAC: \w+|\Z)"
 
 # A placeholder, as `<token:1f0c9a22b4d7>`, looks like an assignment too.
 _NO_PLACEHOLDER = r"(?!:[0-9a-f]{12}>)"
-_IS = r"\s*(?:=>|:=|[:=])\s*"
 _PASSWORD = in_any_case(PASSWORDS) + _NO_PLACEHOLDER
 _SECRET = in_any_case(SECRETS) + _NO_PLACEHOLDER
-_MORE = rf"[\w-]{{0,40}}(?:{QUOTE})?{_IS}"
+_MORE = rf"[\w-]{{0,40}}(?:{QUOTE})?{IS}"
 # A comma or `&` belongs to a password unless something else begins behind it.
 _BARE = r"(?P<it>(?:[^\s\"'<>`,;&()\[\]{}|\\]|[,&](?!\s|[\w-]+[=:]|$)){4,}+)(?![(\[{])"
 _SPACE = r"(?:\s|\\[nrt])+"
@@ -174,7 +173,7 @@ PASSWORD_RULES = (
         re.compile(_SECRET + _MORE + _quoted(LEAST_SECRET)),
         _holds_literal,
     ),
-    Rule("password", _PASSWORD_HINTS, re.compile(_PASSWORD + _IS + _BARE), _is_bare_password),
+    Rule("password", _PASSWORD_HINTS, re.compile(_PASSWORD + IS + _BARE), _is_bare_password),
     Rule(
         "password",
         _SECRET_HINTS,

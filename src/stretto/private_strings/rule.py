@@ -11,6 +11,8 @@ START = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))"
 SEPARATOR = r"(?:\\{1,8}|/)"
 """Between the parts of a path; backslashes come doubled in JSON, and doubled again in that."""
 QUOTE = r"""\\*["']"""
+IS = r"\s*(?:=>|:=|[:=])\s*"
+"""Between a name and its value."""
 
 Name = Callable[[str, str], str]
 """Gives what stands in the place of a private string, from its kind and the string."""

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from re import Match
+from urllib.parse import unquote
 
 from stretto.private_strings.rule import SEPARATOR, Rule, in_any_case
 
@@ -33,10 +34,12 @@ SHORTEST_USER = 4
 """Letters from which the name of a user is told from other words."""
 
 _NO_NAME = r"/\\\s\"'`<>:;,|*?()\[\]{}$&#!=%\u2018\u2019\u201c\u201d\u2026"
-_NAME = rf"(?P<it>\w(?:[^{_NO_NAME}]*[^{_NO_NAME}.])?)"
-_WINDOWS_NAME = (
-    rf"(?P<it>\w[\w.@-]*(?: [\w.-]+){{0,2}}(?={SEPARATOR})|\w(?:[^{_NO_NAME}]*[^{_NO_NAME}.])?)"
-)
+_WORD = rf"\w(?:[^{_NO_NAME}]*[^{_NO_NAME}.])?"
+_SPACED = rf"{_WORD}(?:%20{_WORD})*"
+_NAME = rf"(?P<it>{_SPACED})"
+_WINDOWS_NAME = rf"(?P<it>\w[\w.@-]*(?: [\w.-]+){{0,2}}(?={SEPARATOR})|{_SPACED})"
+# `/` and `\` in a URL, and where JSON escapes them.
+_ESCAPED = r"(?:%(?:25)?(?:2F|5C)|\\{1,8}u00(?:2F|5C))"
 
 # What stands before `/home/` or `/Users/` where that is the root of a file system, and not a folder
 # of a project: `src/home/index.ts` names nobody.
@@ -89,9 +92,11 @@ HOMES = (
     ),
     Rule(
         "user",
-        ("home%", "users%"),
+        ("home%", "users%", "home\\", "users\\"),
         re.compile(
-            r"(?i:%(?:25)?(?:2F|5C)(?:home|Users)%(?:25)?(?:2F|5C))(?P<it>\w[\w.-]*)", re.ASCII
+            rf"(?i:{_ESCAPED}(?:home|Users){_ESCAPED})"
+            r"(?P<it>\w[\w.-]*(?:%(?:25)?20\w[\w.-]*)*)",
+            re.ASCII,
         ),
         _is_home,
     ),
@@ -143,8 +148,14 @@ def users_in(text: str) -> set[str]:
     matches = (
         match for rule in rules for match in rule.pattern.finditer(text) if rule.is_private(match)
     )
-    found = {match["it"].lower() for match in matches}
+    found = {form for match in matches for form in _forms(match["it"].lower())}
     return {n for n in found - ORDINARY_NAMES if len(n) >= SHORTEST_USER and not n.isdigit()}
+
+
+def _forms(name: str) -> tuple[str, ...]:
+    """A name as it stands in a path, with its spaces, and its first word: the rest may be text."""
+    spaced = unquote(name.replace("%25", "%"))
+    return (name, spaced, spaced.partition(" ")[0]) if spaced != name else (name,)
 
 
 def words_of(users: Iterable[str]) -> tuple[Rule, ...]:

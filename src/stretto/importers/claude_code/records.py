@@ -9,28 +9,31 @@ import json
 import re
 from collections import Counter
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import msgspec
-from msgspec import Raw, Struct, field
+from msgspec import Meta, Raw, Struct, field
 
 from stretto.importers.kit.loom import Source
 from stretto.importers.kit.report import Notice
+
+Amount = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+"""What a column can hold."""
 
 
 class CacheCreation(Struct, frozen=True, gc=False):
     """Tokens written to a cache, by how long they are kept."""
 
-    ephemeral_1h_input_tokens: int | None = None
+    ephemeral_1h_input_tokens: Amount | None = None
 
 
 class Usage(Struct, frozen=True, gc=False):
     """Tokens as the API counts them."""
 
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
+    input_tokens: Amount | None = None
+    output_tokens: Amount | None = None
+    cache_read_input_tokens: Amount | None = None
+    cache_creation_input_tokens: Amount | None = None
     cache_creation: CacheCreation | None = None
     iterations: Raw = Raw()
     """Every call behind the message, also those of another model, which the counts leave out."""

@@ -57,6 +57,12 @@ class Head:
         whole = _decoded(self.data) if len(self.data) <= SIZE else None
         return whole if whole is not None else _decoded(whole_prefix(self.data[:SIZE]))
 
+    @property
+    def is_torn(self) -> bool:
+        """Whether the whole file is here, and is JSON that was cut."""
+        here = len(self.data) <= SIZE and self.document is not None
+        return here and not self.lines and _decoded(self.data) is None
+
     @cached_property
     def nested(self) -> tuple[dict[str, Any], ...]:
         """The first objects of a list that is the document, or that a field of it holds."""

@@ -6,7 +6,7 @@ MetaGPT's `run_<n>.json`, and the lists of MAST-Data (`mast_annotation` with the
 `annotations` by three people).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +25,12 @@ from stretto.importers.kit.reading import read_document
 from stretto.importers.kit.report import FileReport, Imported, Likeness, Notice, report_of
 from stretto.importers.kit.strand import trace_of
 from stretto.importers.mast.labels import (
+    SIDECAR,
     is_table,
     labels_of,
+    read_sidecar,
     read_table,
     scores_of,
-    sidecar,
 )
 from stretto.importers.mast.speakers import utterances
 from stretto.trace import Score, Trace
@@ -38,6 +39,8 @@ __all__ = ["import_files", "recognise", "sessions"]
 
 _CONTENT = ("trajectory", "content", "trace")
 """Fields that are events of a trace."""
+_METAGPT = ("run_id", "prompt")
+"""Fields before the `content` of a run of MetaGPT."""
 _TOLD_BY_TEXT = ("hyperagent", "metagpt", "appworld")
 """Systems whose plain logs are like no other text."""
 
@@ -58,50 +61,77 @@ def recognise(head: Head) -> Likeness:
         return Likeness(0.0)
     if _is_run(record) or _is_metagpt(record) or "mas_name" in record:
         return Likeness(1.0)
+    if _begins_a_run(record) and head.is_torn:
+        return Likeness(0.5, "cut")
     if "instance_id" in record and "trajectory" in record:
         return Likeness(0.4, 'a "trajectory" without "problem_statement"')
     return Likeness(0.0)
 
 
 def sessions(files: Sequence[Path]) -> Iterable[Sequence[Path]]:
-    """Each file for itself, but a table that is named with the runs beside it."""
+    """Each file for itself, but a table with the runs beside it or one folder below."""
     tables = {file.parent: [file] for file in files if _is_table(file)}
-    others = [file for file in files if [file] not in tables.values()]
-    for file in others:
-        tables.get(file.parent, []).append(file)
-    return [*tables.values(), *([file] for file in others if file.parent not in tables)]
+    alone: list[list[Path]] = []
+    for file in files:
+        group = next((tables[folder] for folder in _folders(file) if folder in tables), None)
+        if group is None:
+            alone.append([file])
+        elif file not in group:
+            group.append(file)
+    return [*tables.values(), *alone]
 
 
 def import_files(files: Sequence[Path]) -> Imported:
     """Read the runs of a group; labels come from `annotations.csv` beside them.
 
-    A table that is named gives a trace without events for each run that is not there.
+    A table that is named gives a trace without events for each run that is not there. Of several
+    files, one that cannot be read is told in the report.
 
-    Raises `StrettoError` for a file without a run.
+    Raises `StrettoError` where no file holds a run.
     """
     traces: list[Trace] = []
     reports: list[FileReport] = []
+    failed: list[StrettoError] = []
     tables = [file for file in sorted(files) if _is_table(file)]
-    for file in sorted(set(files) - set(tables)):
-        found, report = _import_file(file)
+    for file in [*sorted(set(files) - set(tables)), *tables]:
+        try:
+            if file in tables:
+                found, report = _import_table(file, {trace.id for trace in traces})
+            else:
+                found, report = _import_file(file, tables)
+        except StrettoError as error:
+            failed.append(error)
+            notice = Notice(error.where or str(file), f"not read: {error.what}")
+            found, report = [], FileReport(file=str(file), warnings=(notice,))
         traces += found
         reports.append(report)
-    seen = {trace.id for trace in traces}
-    for file in tables:
-        rows = read_table(file)
-        alone = [_alone(name, row) for name, row in rows.items() if name not in seen]
-        traces += alone
-        reports.append(report_of(str(file), alone, records=len(rows)))
+    if failed and not traces:
+        raise failed[0]
     return Imported(tuple(traces), tuple(reports))
 
 
-def _import_file(file: Path) -> tuple[list[Trace], FileReport]:
-    notices: list[Notice] = []
+def _folders(file: Path) -> Sequence[Path]:
+    """Where the table of a file may stand, the nearest first."""
+    return file.parents[:2]
+
+
+def _import_table(file: Path, seen: Container[str]) -> tuple[list[Trace], FileReport]:
+    rows, warnings = read_table(file)
+    alone = [_alone(name, row) for name, row in rows.items() if name not in seen]
+    return alone, report_of(str(file), alone, records=len(rows), warnings=warnings)
+
+
+def _import_file(file: Path, tables: Sequence[Path]) -> tuple[list[Trace], FileReport]:
+    """The runs of a file; a table that is among `tables` has a report of its own."""
+    near = (table for folder in _folders(file) for table in tables if table.parent == folder)
+    place = next(near, file.parent / SIDECAR)
+    table = read_sidecar(place)
+    notices = [] if place in tables else list(table.warnings)
     text = _plain(read_bytes(file))
     document, warnings = ({"content": text}, ()) if text else read_document(file)
     records = document if isinstance(document, list) else [document]
     whole = [record for record in records if isinstance(record, dict)]
-    traces = [_trace(record, file, notices) for record in whole]
+    traces = [_trace(record, file, table.rows, notices) for record in whole]
     if not whole:
         raise StrettoError("holds no run", str(file), "is it a file of MAST?")
     skipped = {"other": len(records) - len(whole)} if len(whole) < len(records) else {}
@@ -115,9 +145,11 @@ def _import_file(file: Path) -> tuple[list[Trace], FileReport]:
     return traces, report
 
 
-def _trace(record: dict[str, Any], file: Path, notices: list[Notice]) -> Trace:
+def _trace(
+    record: dict[str, Any], file: Path, rows: Mapping[str, dict[str, str]], notices: list[Notice]
+) -> Trace:
     name = _id(record, file)
-    labels, problems = labels_of(record, sidecar(file).get(name, {}))
+    labels, problems = labels_of(record, rows.get(name, {}))
     notices.extend(Notice(str(file), f"{name}: {problem}") for problem in problems)
     rest = {field: value for field, value in record.items() if field not in _CONTENT}
     rest |= known(key=value_at(record, "trace", "key"), **labels.texts)
@@ -158,14 +190,20 @@ def _is_run(record: dict[str, Any]) -> bool:
 
 
 def _is_metagpt(record: dict[str, Any]) -> bool:
-    return all(name in record for name in ("run_id", "prompt", "content"))
+    return all(name in record for name in (*_METAGPT, "content"))
+
+
+def _begins_a_run(record: dict[str, Any]) -> bool:
+    """Whether the fields before a cut are those of a run; instances of SWE-bench have its id."""
+    states = isinstance(record.get("problem_statement"), list) or "other_data" in record
+    return all(name in record for name in _METAGPT) or ("instance_id" in record and states)
 
 
 def _id(record: dict[str, Any], file: Path) -> str:
     if "mas_name" in record:
         fields = ("mas_name", "benchmark_name", "llm_name", "trace_id")
         return "/".join(str(record[name]) for name in fields if record.get(name) is not None)
-    if _is_metagpt(record):
+    if all(name in record for name in _METAGPT):
         return f"metagpt/{record['run_id']}"
     return text_at(record, "instance_id") or file.stem
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from stretto.errors import StrettoError
 from stretto.files import read_bytes
 from stretto.importers.kit.fields import list_at, number_at, record_at, text_at
+from stretto.importers.kit.report import Notice
 from stretto.trace import Score
 
 SIDECAR = "annotations.csv"
@@ -34,6 +35,8 @@ MODES = {
 
 _COLUMNS = ("", "instance_id", "link", "text")
 """Columns of a table that are no labels."""
+_END = "\0"
+"""Put behind a table: a quote that is open there swallows it."""
 _SAID = {"yes": 1.0, "no": 0.0}
 
 
@@ -46,42 +49,71 @@ class Labels(NamedTuple):
     """Remarks."""
 
 
+class Table(NamedTuple):
+    """A table of labels."""
+
+    rows: Mapping[str, dict[str, str]]
+    """By the id of the run."""
+    warnings: tuple[Notice, ...]
+    """What is left out."""
+
+
 def is_table(data: bytes) -> bool:
     """Whether a file begins as a table of labels does."""
     header = data.lstrip().split(b"\n", 1)[0].replace(b'"', b"").split(b",")
     return len(header) > len(_COLUMNS) and header[1:3] == [b"instance_id", b"link"]
 
 
-def read_table(file: Path) -> dict[str, dict[str, str]]:
+def read_table(file: Path) -> Table:
     """The rows of a table by the id of their run.
+
+    A row with fewer cells than the header, with a quote that does not end or without an id is left
+    out with a notice.
 
     Raises `StrettoError` where it is no table.
     """
-    text = read_bytes(file).decode("utf-8", "replace").replace("\0", "")
+    text = read_bytes(file).decode("utf-8", "replace").replace(_END, "")
     try:
-        rows = list(csv.DictReader(StringIO(text, newline="")))
-    except csv.Error as error:
+        (_, header), *body = _rows(text)
+    except (csv.Error, ValueError) as error:
         raise StrettoError(f"is no table: {error}", str(file)) from None
-    named = (row for row in rows if isinstance(row.get("instance_id"), str))
-    return {row["instance_id"]: row for row in named if row["instance_id"]}
+    rows: dict[str, dict[str, str]] = {}
+    warnings: list[Notice] = []
+    for line, cells in body:
+        row = dict(zip(header, cells, strict=False))
+        name = row.get("instance_id")
+        if len(cells) < len(header) or _END in cells[-1] or not name:
+            warnings.append(Notice(f"{file}:{line}", "is no whole row: left out"))
+        else:
+            rows[name] = row
+    return Table(rows, tuple(warnings))
 
 
-def sidecar(file: Path) -> Mapping[str, dict[str, str]]:
-    """The rows of the table beside a file; none where it is not there or cannot be read."""
-    table = file.parent / SIDECAR
+def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows that are not empty, and the lines where they begin."""
+    reader = csv.reader(StringIO(f"{text}\n{_END}", newline=""))
+    begin = 1
+    for cells in reader:
+        if cells and cells != [_END]:
+            yield begin, cells
+        begin = reader.line_num + 1
+
+
+def read_sidecar(table: Path) -> Table:
+    """As `read_table`, once for many runs; no rows where it is not there or cannot be read."""
     try:
         state = table.stat()
     except OSError:
-        return {}
+        return Table({}, ())
     return _read_once(table, state.st_mtime_ns, state.st_size)
 
 
 @lru_cache(maxsize=4)
-def _read_once(table: Path, _changed: int, _size: int) -> Mapping[str, dict[str, str]]:
+def _read_once(table: Path, _changed: int, _size: int) -> Table:
     try:
         return read_table(table)
-    except StrettoError:
-        return {}
+    except StrettoError as error:
+        return Table({}, (Notice(str(table), f"not read: {error.what}"),))
 
 
 def labels_of(record: Any, row: Mapping[str, str]) -> tuple[Labels, list[str]]:
