@@ -194,4 +194,13 @@ def test_ids_that_share_a_hash_are_no_doubled_ids(monkeypatch):
 def test_numpy_is_imported_only_where_it_is_worth_it(monkeypatch):
     assert [order.is_large(count) for count in (10_000, 50_000, 500_000)] == [False, True, True]
     monkeypatch.setattr(order, "sys", type("", (), {"modules": {}}))
+    monkeypatch.setattr(order, "SPENT", order.Spent())
     assert [order.is_large(count) for count in (10_000, 50_000, 500_000)] == [False, False, True]
+
+
+def test_who_has_looked_up_many_ids_takes_the_other_way_from_then_on(monkeypatch):
+    monkeypatch.setattr(order, "sys", type("", (), {"modules": {}}))
+    monkeypatch.setattr(order, "SPENT", order.Spent(399_000))
+    assert not order.is_large(100)
+    by_dict(trace(*(event(f"0#{number}") for number in range(1000))))
+    assert order.is_large(100)

@@ -2,7 +2,8 @@
 
 There are two ways to know. A dict is the plain one; in a large trace it misses the processor's
 cache at every look, so there all hashes are compared at once, if that does not cost more than it
-spares: to import numpy takes as long as to look up a quarter of a million ids, once.
+spares: to import numpy takes as long as to look up half a million ids. So a process that has not
+done so looks up as many first, trace by trace.
 """
 
 import sys
@@ -16,8 +17,9 @@ from stretto.trace import Trace
 if TYPE_CHECKING:
     from stretto.hashing import Ints
 
-MANY, VERY_MANY = 20_000, 200_000
-"""Events and edges of a large trace, where numpy is there already and where it is not."""
+MANY, VERY_MANY = 20_000, 400_000
+"""Events and edges of a large trace, where numpy is there already and where it is not; there those
+count, too, that were looked up before."""
 
 
 class Order(Struct, frozen=True):
@@ -48,9 +50,20 @@ class Hashes(Struct, frozen=True):
         self.end.append(_hashed(ends))
 
 
+class Spent(Struct):
+    """What this process has looked up in dicts so far."""
+
+    records: int = 0
+
+
+SPENT = Spent()
+
+
 def is_large(records: int) -> bool:
     """Whether hashes are faster for so many events and edges."""
-    return records >= (MANY if "numpy" in sys.modules else VERY_MANY)
+    if "numpy" in sys.modules:
+        return records >= MANY
+    return records + SPENT.records >= VERY_MANY
 
 
 def order_of(trace: Trace) -> Order:
@@ -69,6 +82,7 @@ def keep_order(trace: Trace, order: Order) -> None:
 
 def by_dict(trace: Trace) -> Order:
     """Look up one end after another."""
+    SPENT.records += len(trace.events) + len(trace.edges)
     row = {event.id: row for row, event in enumerate(trace.events)}
     unique = len(row) == len(trace.events)
     try:
