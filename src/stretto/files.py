@@ -73,11 +73,16 @@ PAGES = (".html", ".htm", ".md")
 """Endings of what nobody reads as traces."""
 
 
+def is_inside(file: Path, folder: Path) -> bool:
+    """Whether a file stands in a folder, or below one of it, by whatever name it is called."""
+    return file.resolve().is_relative_to(folder.resolve())
+
+
 def require_apart(source: Path, output: Path) -> None:
     """Raise `StrettoError` if writing would replace what is read: a file, or one of a folder."""
     if output.resolve() == source.resolve():
         raise StrettoError("this would replace the file that is read", str(output), "use -o")
-    inside = source.is_dir() and output.resolve().is_relative_to(source.resolve())
+    inside = source.is_dir() and is_inside(output, source)
     if inside and output.is_file() and output.suffix not in PAGES:
         raise StrettoError("this would replace a file of the folder that is read", str(output))
 

@@ -18,7 +18,7 @@ from rich.text import Text
 from stretto.cli.arguments import console, parse, print_json
 from stretto.cli.progress_bar import progress
 from stretto.errors import StrettoError, did_you_mean
-from stretto.files import PAGES, read_bytes, require_writable, write_whole
+from stretto.files import PAGES, is_inside, read_bytes, require_writable, write_whole
 
 if TYPE_CHECKING:
     from stretto.bench.examinee import Examinee
@@ -225,8 +225,7 @@ def _require_writable(command: Run | Show) -> None:
 
 def _require_page(path: Path, folder: Path) -> None:
     """Raise `StrettoError` where a page would take the place of a result."""
-    inside = path.resolve().is_relative_to(folder.resolve())
-    if inside and path.suffix not in PAGES:
+    if is_inside(path, folder) and path.suffix not in PAGES:
         hint = f"name a file with one of {', '.join(PAGES)}"
         raise StrettoError("this would stand among the results", str(path), hint)
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from stretto import store
 from stretto.cli.arguments import console, parse, print_json
 from stretto.errors import StrettoError
-from stretto.files import output_path, require_apart
+from stretto.files import is_inside, output_path, require_apart
 from stretto.importers import FileReport, Imported, Notice, detect, import_each
 from stretto.trace import Trace
 
@@ -69,12 +69,8 @@ def require_no_source(paths: Sequence[Path], output: Path) -> None:
     for path in paths:
         if not path.is_dir():
             require_apart(path, output)
-        elif _is_inside(output, path) and output.is_file() and not _is_own(output):
+        elif is_inside(output, path) and output.is_file() and not _is_own(output):
             raise StrettoError("this would replace a file of the folder that is read", str(output))
-
-
-def _is_inside(file: Path, folder: Path) -> bool:
-    return file.resolve().is_relative_to(folder.resolve())
 
 
 def _is_own(file: Path) -> bool:

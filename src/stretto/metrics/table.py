@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from stretto.errors import StrettoError
 from stretto.importers import FileReport, Notice, Session, import_session, plan
+from stretto.importers.mistakes import raised
 from stretto.metrics import Prices, load_prices, measure
 from stretto.metrics.baselines import find_baseline, load_baselines
 from stretto.metrics.pool import run_each
@@ -103,7 +104,7 @@ def measure_session(session: Session, prices: Prices, baseline: Path | None = No
     try:
         rows = tuple(_row(trace, session, prices, other) for trace, other in pairs)
     except Exception as error:  # a mistake of ours must not cost the other sessions
-        what = f"not read: {type(error).__name__}: {error}; this is a mistake, please report it"
+        what = f"not read: {raised(error)}; this is a mistake, please report it"
         return _unread(session, what)
     return Measured(
         rows=rows,
